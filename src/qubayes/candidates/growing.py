@@ -1,0 +1,364 @@
+"""Candidate parent sets grown on demand: one parent at a time is added to promising sets.
+
+Each child has a *pool* of at most 63 possible parents, so that a set is one word of 64 bits. A set
+is kept if it scores more than every known subset. Sets grow in three ways:
+
+- `beam`: from the set without optional parents, with the best few sets of each size;
+- `around`: the sets of a network with one parent more or less;
+- `find_partners`: variables outside the pool that score well beside the members of some set, which
+  also finds parents that matter only together.
+
+Nothing here proves that no set was missed. Only numbers from an `Engine` are used, so this works
+for every kind of data."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..foundation.arrays import Bools, Floats, Ints, SmallInts, Words
+from ..foundation.families import VertexSet
+from ..foundation.jit import inner, kernel
+from ..foundation.workers import Workers, run
+from ..foundation.words import slot_of, table_slots
+from ..scores.engine import Engine
+from .candidates import Candidates, Stamp, in_order, tolerance
+from .knowledge import Allowed
+
+MOST_POSSIBLE = 63  # possible parents of a child: a set of them is a positive number of 64 bits
+PARTNERS = 2  # partners of a set that join the pool
+_CHILDREN = 16  # of a task
+_ROOM = 64  # sets of a child that there is room for at first
+_NOTHING = np.zeros(1, np.uint64)  # the set without optional parents
+_ONE = np.uint64(1)
+
+
+@dataclass
+class GrownSets:
+    """The known parent sets of one child, as words: bit k stands for the k-th variable of the pool."""
+
+    child: int
+    required: VertexSet  # parents that every set has beside those of its word
+    most: int  # parents beside the required ones
+    priors: Floats  # (n,) what the edge from each variable adds to the score
+    allowed: Bools  # (n,) variables that may be optional parents
+    pool: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    margin: float = 0.0  # by which a set must beat its subsets
+    masks: Words = field(default_factory=lambda: np.zeros(_ROOM, np.uint64))
+    scores: Floats = field(default_factory=lambda: np.zeros(_ROOM))
+    count: int = 0
+
+    def members(self, mask: int) -> list[int]:
+        """Return the optional parents of a set."""
+        return [int(self.pool[place]) for place in _places(mask)]
+
+    def mask_of(self, parents: Sequence[int]) -> int:
+        """Return the set of these parents, without those that are not in the pool."""
+        found = np.flatnonzero(np.isin(self.pool, parents))
+        return sum(1 << int(place) for place in found)
+
+    def scan(self, engine: Engine, masks: Words, others: Ints | None) -> Floats:
+        """(masks, others + 1) scores of the sets with one more parent; the last column is the set alone.
+
+        `others` are all variables where it is None."""
+        lists = [[*self.required, *self.members(mask)] for mask in masks.tolist()]
+        sets = np.full((len(lists), max(map(len, lists))), -1, np.int32)
+        for row, its in zip(sets, lists, strict=True):
+            row[: len(its)] = its
+        found = engine.extensions(self.child, sets, others)
+        if self.priors.any():
+            of_sets = np.array([self.priors[its].sum() for its in lists])
+            found = found + of_sets[:, None]
+            found[:, :-1] += self.priors if others is None else self.priors[others]
+        return found
+
+    def add(self, level: Words, found: Floats, width: int) -> Words:
+        """Keep the sets that beat all known subsets; return the `width` best ones of one parent more, best first.
+
+        `found` are the scores of `level` with one more parent of the pool, as `scan` returns them."""
+        table = np.zeros(table_slots(found.size), np.int64)
+        following = np.zeros(width, np.uint64)
+        best = np.full(width, -np.inf)
+        while True:
+            known = self.masks, self.scores
+            self.count, full = _add_sets(
+                level, found, self.most, self.margin, *known, self.count, table, following, best
+            )
+            if not full:
+                return following[best > -np.inf]
+            self.masks = np.concatenate([self.masks, np.zeros_like(self.masks)])
+            self.scores = np.concatenate([self.scores, np.zeros_like(self.scores)])
+            table[:] = 0
+            best[:] = -np.inf
+
+    def widen(self, variables: Sequence[int]) -> None:
+        """Put these variables into the pool, in the place of those that no known set has where it is full."""
+        used = int(np.bitwise_or.reduce(self.masks[: self.count]))
+        pool = self.pool.tolist()
+        free = [place for place in range(len(pool)) if not used >> place & 1]
+        for variable in variables:
+            if len(pool) < MOST_POSSIBLE:
+                pool.append(variable)
+            elif free:
+                pool[free.pop()] = variable
+        self.pool = np.array(pool, np.int64)
+
+
+class Growing:
+    """Parent sets of all children of a table, grown by the `workers`.
+
+    Each method takes `stop`, which is asked between children: once it returns True, the children
+    that are left keep the sets that they have."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        allowed: Allowed,
+        *,
+        seed: int = 0,
+        workers: Workers | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.engine = engine
+        self.workers = workers or Workers()
+        self.stop = stop
+        # Columns are looked at in a random order, so that ties do not depend on theirs.
+        self._shuffled = np.random.default_rng(seed).permutation(engine.n)
+        self.children = [_without_sets(child, allowed, engine.n) for child in range(engine.n)]
+
+    @property
+    def total(self) -> int:
+        """Number of known sets."""
+        return sum(its.count for its in self.children)
+
+    def start(self) -> None:
+        """Choose the pools by the scores of all pairs; the sets of at most one optional parent are known then."""
+        self._each(_start, (self._shuffled,))
+
+    def beam(self, width: int) -> None:
+        """Add parents one by one, with the best `width` sets of each size."""
+        self._each(_beam, (width,))
+
+    def around(self, parents: Sequence[Sequence[int]]) -> None:
+        """Score the neighbours of each set of a network: with one parent more, less, or another one."""
+        self._each(_around, (parents,))
+
+    def find_partners(self, parents: Sequence[Sequence[int]], singles: int) -> None:
+        """Look among all variables for partners of the sets of a network and of the best single parents."""
+        self._each(_find_partners, (parents, singles))
+
+    def candidates(self, names: tuple[str, ...], stamp: Stamp) -> Candidates:
+        """Return the known sets that beat all known subsets."""
+        parts = [_flat(its) for its in self.children]
+        owners = [np.full(len(sizes), child) for child, (sizes, _, _) in enumerate(parts)]
+        sizes, members, scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return in_order(names, np.concatenate(owners), sizes, members, scores, stamp)
+
+    def _each(self, task: Callable[..., None], details: tuple[Any, ...]) -> None:
+        """Do a task for each child, in blocks."""
+        n = len(self.children)
+        blocks = [self.children[first : first + _CHILDREN] for first in range(0, n, _CHILDREN)]
+        finished = run(_grow, (self.engine, task, details), blocks, self.workers)
+        for block, grown in finished:
+            first = block * _CHILDREN
+            self.children[first : first + len(grown)] = grown
+            if self.stop():
+                finished.close()
+                return
+
+
+def _without_sets(child: int, allowed: Allowed, n: int) -> GrownSets:
+    """Return what is known of a child before anything is scored."""
+    free = np.ones(n, np.bool_)
+    free[[child, *allowed.excluded[child], *allowed.required[child]]] = False
+    required = allowed.required[child]
+    most = allowed.limits[child] - len(required)
+    return GrownSets(child, required, most, allowed.prior_of(child), free)
+
+
+def _grow(
+    shared: tuple[Engine, Callable[..., None], tuple[Any, ...]], block: list[GrownSets]
+) -> list[GrownSets]:
+    """Do a task for the children of a block."""
+    engine, task, details = shared
+    for its in block:
+        task(its, engine, *details)
+    return block
+
+
+def _start(its: GrownSets, engine: Engine, shuffled: Ints) -> None:
+    """Choose the pool: the best single parents, beside the required ones."""
+    if its.required:
+        found = its.scan(engine, _NOTHING, None)
+    else:
+        pairs = engine.pairs(np.array([its.child])) + its.priors
+        found = np.append(pairs[0], pairs[0, its.child])[None]
+    scores = np.where(its.allowed, found[0, :-1], -np.inf)[shuffled]
+    size = min(MOST_POSSIBLE, int((scores > -np.inf).sum()))
+    ranked = np.argpartition(-scores, max(size - 1, 0))[:size] if len(scores) else shuffled[:0]
+    ranked = ranked[np.argsort(-scores[ranked], kind="stable")]
+    its.pool = shuffled[ranked]
+    its.margin = tolerance(float(found[0, -1]), engine.rows)
+    its.add(_NOTHING, found[:, [*its.pool, -1]], 1)
+
+
+def _beam(its: GrownSets, engine: Engine, width: int) -> None:
+    """Add parents one by one, with the best sets of each size."""
+    level = _NOTHING
+    for size in range(min(its.most, len(its.pool))):
+        before = its.count
+        found = its.scan(engine, level, its.pool)
+        level = its.add(level, found, width if size else 2 * width)
+        if not len(level) or (size and its.count == before):
+            return
+
+
+def _around(its: GrownSets, engine: Engine, parents: Sequence[Sequence[int]]) -> None:
+    """Score the set of a network, and this set without one of its members, each with one more."""
+    mask = its.mask_of(parents[its.child])
+    masks = np.array([mask, *_smaller(mask)], np.uint64)
+    its.add(masks, its.scan(engine, masks, its.pool), 1)
+
+
+def _find_partners(
+    its: GrownSets, engine: Engine, parents: Sequence[Sequence[int]], singles: int
+) -> None:
+    """Put into the pool the variables that add most to some set."""
+    mask = its.mask_of(parents[its.child])
+    alone = [1 << place for place in range(min(singles, len(its.pool)))]
+    masks = np.array(list(dict.fromkeys([mask, *_smaller(mask), *alone])), np.uint64)
+    masks = masks[np.bitwise_count(masks) < its.most]
+    if not len(masks):
+        return
+    found = its.scan(engine, masks, None)
+    gains = found[:, :-1] - found[:, -1:]
+    gains[:, ~its.allowed] = -np.inf
+    gains[:, its.pool] = -np.inf
+    best = np.argsort(-gains, axis=1)[:, :PARTNERS]
+    values = np.take_along_axis(gains, best, axis=1)
+    order = np.argsort(-values, axis=None)
+    promising = best.reshape(-1)[order][values.reshape(-1)[order] > its.margin]
+    its.widen(list(dict.fromkeys(promising.tolist())))
+
+
+def _flat(its: GrownSets) -> tuple[Ints, SmallInts, Floats]:
+    """Return (sizes, members, scores) of the sets that beat all known subsets."""
+    masks, scores = its.masks[: its.count], its.scores[: its.count]
+    kept = np.zeros(its.count, np.bool_)
+    _mark_best(masks, scores, its.margin, kept)
+    masks = masks[kept]
+    bits = masks[:, None] >> np.arange(len(its.pool), dtype=np.uint64) & _ONE
+    rows, places = np.nonzero(bits)
+    numbers = np.concatenate([rows, np.repeat(np.arange(len(masks)), len(its.required))])
+    required = np.tile(np.array(its.required, np.int64), len(masks))
+    members = np.concatenate([its.pool[places], required])
+    order = np.lexsort((members, numbers))
+    sizes = np.bincount(numbers, minlength=len(masks)).astype(np.int64)
+    return sizes, members[order].astype(np.int32), scores[kept]
+
+
+def _places(mask: int) -> Iterator[int]:
+    """Yield the places of the ones in a word."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+def _smaller(mask: int) -> list[int]:
+    """Return the sets that lack one member of a set."""
+    return [mask & ~(1 << place) for place in _places(mask)]
+
+
+@kernel
+def _add_sets(
+    level: Words,
+    found: Floats,
+    most: int,
+    margin: float,
+    masks: Words,
+    scores: Floats,
+    count: int,
+    table: Ints,
+    following: Words,
+    best: Floats,
+) -> tuple[int, bool]:
+    """Append the sets that beat every known subset; return how many are known, and whether there was no room.
+
+    The best sets of one parent more go to `following`, best first. `table` is an empty hash table."""
+    pool = found.shape[1] - 1
+    for row in range(len(level)):
+        base = found[row, pool]
+        if _beats(level[row], base, margin, masks, scores, count):
+            if count == len(masks):
+                return count, True
+            masks[count] = level[row]
+            scores[count] = base
+            count += 1
+        if _size(level[row]) >= most:
+            continue
+        for place in range(pool):
+            larger = level[row] | np.uint64(1) << np.uint64(place)
+            score = found[row, place]
+            if larger == level[row] or score == -np.inf:
+                continue
+            slot = slot_of(table, np.int64(larger))
+            if table[slot] != 0:
+                continue
+            table[slot] = np.int64(larger)
+            _insert(larger, score, following, best)
+            if score > base + margin and _beats(larger, score, margin, masks, scores, count):
+                if count == len(masks):
+                    return count, True
+                masks[count] = larger
+                scores[count] = score
+                count += 1
+    return count, False
+
+
+@inner
+def _size(mask: int) -> int:
+    """Return the number of ones in a word."""
+    size = 0
+    while mask != 0:
+        mask &= mask - np.uint64(1)
+        size += 1
+    return size
+
+
+@inner
+def _beats(
+    mask: int, score: float, margin: float, masks: Words, scores: Floats, count: int
+) -> bool:
+    """Return whether the set scores more than every known subset, itself included."""
+    for other in range(count):
+        if masks[other] & ~mask == 0 and scores[other] >= score - margin:
+            return False
+    return True
+
+
+@inner
+def _insert(mask: int, score: float, following: Words, best: Floats) -> None:
+    """Put the set into the list of the best ones, if it belongs there."""
+    place = len(best) - 1
+    if not score > best[place]:
+        return
+    while place > 0 and best[place - 1] < score:
+        best[place] = best[place - 1]
+        following[place] = following[place - 1]
+        place -= 1
+    best[place] = score
+    following[place] = mask
+
+
+@kernel
+def _mark_best(masks: Words, scores: Floats, margin: float, kept: Bools) -> None:
+    """Set whether each set beats all of its known subsets."""
+    for which in range(len(masks)):
+        kept[which] = True
+        for other in range(len(masks)):
+            inside = other != which and masks[other] & ~masks[which] == 0
+            if inside and scores[other] >= scores[which] - margin:
+                kept[which] = False
+                break

@@ -1,0 +1,116 @@
+"""The engine of tables of states: parent sets scored by counts."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from threading import local as thread_local
+
+import numpy as np
+
+from ..data.dataset import Dataset
+from ..foundation.arrays import Floats, Ints, SmallInts
+from .extensions import (
+    MOST_OTHERS,
+    Hot,
+    Tables,
+    make_scratch,
+    make_tables,
+    one_hot,
+    score_extensions,
+)
+from .pairs import Bitmaps, bitmaps, score_pairs
+from .score import OBSERVED, Score, local_score
+
+
+class Discrete:
+    """Scores parent sets of a table whose columns are all discrete (an `Engine`)."""
+
+    def __init__(self, dataset: Dataset, score: Score) -> None:
+        self.dataset = dataset
+        self.score = score
+        self.n = dataset.n
+        self._formula = score.formula(dataset.rows)
+        self._states = dataset.arities
+        self._threads = thread_local()
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.dataset.rows
+
+    @property
+    def _tables(self) -> Tables:
+        """The tables of terms of this thread."""
+        if not hasattr(self._threads, "tables"):
+            self._threads.tables = make_tables(self.dataset.rows)
+        tables: Tables = self._threads.tables
+        return tables
+
+    @cached_property
+    def _bits(self) -> Bitmaps:
+        return bitmaps(self.dataset.codes, self._states)
+
+    @cached_property
+    def _prior_states(self) -> Ints:
+        """(n,) number of states of each child that a prior is spread over."""
+        if self._formula.spread != OBSERVED:
+            return self._states
+        seen = [len(np.unique(column)) for column in self.dataset.codes]
+        return np.maximum(np.array(seen, np.int64), 1)
+
+    def local(self, child: int, parents: Sequence[int]) -> float:
+        """Return the local score, from its definition."""
+        return local_score(self.dataset, child, parents, self.score)
+
+    def pairs(self, children: Ints) -> Floats:
+        """(children, n) scores with each single parent; that of the child itself is its score without parents."""
+        scores = np.empty((len(children), self.n))
+        widest = int(self._states.max(initial=1))
+        score_pairs(
+            children,
+            self.dataset.rows,
+            self._states,
+            self._formula,
+            self._bits,
+            self._tables,
+            np.zeros((widest, widest), np.int32),
+            scores,
+        )
+        return scores
+
+    def extensions(self, child: int, sets: SmallInts, others: Ints | None) -> Floats:
+        """(sets, others + 1) scores of the child with each set and one more parent; the last column is the set alone."""
+        blocks = self._all_hot if others is None else self._hot_blocks(others)
+        variables = np.arange(self.n) if others is None else others
+        found = [self._scan(child, sets, hot) for hot in blocks]
+        scores = np.concatenate([*(part[:, :-1] for part in found), found[-1][:, -1:]], axis=1)
+        for place in np.flatnonzero(variables == child).tolist():
+            scores[:, place] = -np.inf
+        return scores
+
+    def _hot_blocks(self, others: Ints) -> list[Hot]:
+        """Return the one-hot rows of these variables, in blocks."""
+        starts = range(0, max(len(others), 1), MOST_OTHERS)
+        parts = [others[start : start + MOST_OTHERS] for start in starts]
+        return [one_hot(self.dataset.codes, self._states, part) for part in parts]
+
+    @cached_property
+    def _all_hot(self) -> list[Hot]:
+        return self._hot_blocks(np.arange(self.n))
+
+    def _scan(self, child: int, sets: SmallInts, hot: Hot) -> Floats:
+        """Return the scores of the sets with each variable of `hot`, and alone."""
+        most_states = int(self._states.max(initial=1))
+        scores = np.empty((len(sets), len(hot.states) + 1))
+        score_extensions(
+            child,
+            int(self._prior_states[child]),
+            sets,
+            self.dataset.codes,
+            self._states,
+            self._formula,
+            hot,
+            self._tables,
+            make_scratch(self.dataset.rows, most_states, hot),
+            scores,
+        )
+        return scores
