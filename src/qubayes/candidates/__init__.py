@@ -5,6 +5,7 @@ from .budget import affordable, sizes, warn_of_most
 from .candidate_files import ENDINGS, check_output, read_candidates, rename, write_candidates
 from .candidates import Candidates, Stamp, example, tolerance
 from .forecast import Forecast, forecasts, largest_that_fits
+from .growing import Growing
 from .identify import CandidateSearch, fingerprint, identify
 from .knowledge import Knowledge, read_knowledge
 from .prune import prune, restrict
@@ -15,6 +16,7 @@ __all__ = [
     "Candidates",
     "Families",
     "Forecast",
+    "Growing",
     "Knowledge",
     "Stamp",
     "affordable",

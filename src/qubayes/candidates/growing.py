@@ -20,8 +20,8 @@ import numpy as np
 from ..foundation.arrays import Bools, Floats, Ints, SmallInts, Words
 from ..foundation.families import VertexSet
 from ..foundation.jit import inner, kernel
+from ..foundation.words import popcount, slot_of, table_slots
 from ..foundation.workers import Workers, run
-from ..foundation.words import slot_of, table_slots
 from ..scores.engine import Engine
 from .candidates import Candidates, Stamp, in_order, tolerance
 from .knowledge import Allowed
@@ -136,9 +136,11 @@ class Growing:
         """Choose the pools by the scores of all pairs; the sets of at most one optional parent are known then."""
         self._each(_start, (self._shuffled,))
 
-    def beam(self, width: int) -> None:
-        """Add parents one by one, with the best `width` sets of each size."""
-        self._each(_beam, (width,))
+    def beam(self, width: int, patience: int = 1) -> None:
+        """Add parents one by one, with the best `width` sets of each size.
+
+        It ends after `patience` sizes beyond single parents that bring no new set."""
+        self._each(_beam, (width, patience))
 
     def around(self, parents: Sequence[Sequence[int]]) -> None:
         """Score the neighbours of each set of a network: with one parent more, less, or another one."""
@@ -203,14 +205,17 @@ def _start(its: GrownSets, engine: Engine, shuffled: Ints) -> None:
     its.add(_NOTHING, found[:, [*its.pool, -1]], 1)
 
 
-def _beam(its: GrownSets, engine: Engine, width: int) -> None:
+def _beam(its: GrownSets, engine: Engine, width: int, patience: int) -> None:
     """Add parents one by one, with the best sets of each size."""
     level = _NOTHING
+    barren = 0
     for size in range(min(its.most, len(its.pool))):
         before = its.count
         found = its.scan(engine, level, its.pool)
         level = its.add(level, found, width if size else 2 * width)
-        if not len(level) or (size and its.count == before):
+        if size and its.count == before:
+            barren += 1
+        if not len(level) or barren == patience:
             return
 
 
@@ -296,7 +301,7 @@ def _add_sets(
             masks[count] = level[row]
             scores[count] = base
             count += 1
-        if _size(level[row]) >= most:
+        if popcount(level[row]) >= most:
             continue
         for place in range(pool):
             larger = level[row] | np.uint64(1) << np.uint64(place)
@@ -318,22 +323,13 @@ def _add_sets(
 
 
 @inner
-def _size(mask: int) -> int:
-    """Return the number of ones in a word."""
-    size = 0
-    while mask != 0:
-        mask &= mask - np.uint64(1)
-        size += 1
-    return size
-
-
-@inner
 def _beats(
     mask: int, score: float, margin: float, masks: Words, scores: Floats, count: int
 ) -> bool:
     """Return whether the set scores more than every known subset, itself included."""
     for other in range(count):
-        if masks[other] & ~mask == 0 and scores[other] >= score - margin:
+        inside = masks[other] & ~mask == 0
+        if inside and scores[other] >= score - margin:
             return False
     return True
 

@@ -24,6 +24,17 @@ A package adds a score without a change here by an entry point that names such a
 `Score("jeffreys")` and `--score jeffreys` then work. Names of the package itself come first.
 """
 
+from .engine import Engine
 from .score import DECLARED, EACH, NAMES, OBSERVED, Formula, Score, is_score, local_score
 
-__all__ = ["DECLARED", "EACH", "NAMES", "OBSERVED", "Formula", "Score", "is_score", "local_score"]
+__all__ = [
+    "DECLARED",
+    "EACH",
+    "NAMES",
+    "OBSERVED",
+    "Engine",
+    "Formula",
+    "Score",
+    "is_score",
+    "local_score",
+]

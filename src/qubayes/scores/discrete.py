@@ -78,13 +78,14 @@ class Discrete:
         return scores
 
     def extensions(self, child: int, sets: SmallInts, others: Ints | None) -> Floats:
-        """(sets, others + 1) scores of the child with each set and one more parent; the last column is the set alone."""
+        """(sets, others + 1) scores with each set and one more parent; the last column is the set alone."""
         blocks = self._all_hot if others is None else self._hot_blocks(others)
         variables = np.arange(self.n) if others is None else others
         found = [self._scan(child, sets, hot) for hot in blocks]
         scores = np.concatenate([*(part[:, :-1] for part in found), found[-1][:, -1:]], axis=1)
-        for place in np.flatnonzero(variables == child).tolist():
-            scores[:, place] = -np.inf
+        of_set, _, repeated = np.nonzero(sets[:, :, None] == variables)
+        scores[of_set, repeated] = scores[of_set, -1]
+        scores[:, :-1][:, variables == child] = -np.inf
         return scores
 
     def _hot_blocks(self, others: Ints) -> list[Hot]:

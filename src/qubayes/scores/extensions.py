@@ -16,8 +16,7 @@ import numpy as np
 from ..foundation.arrays import AnyArray, Floats, Ints, SmallInts
 from ..foundation.jit import inner, kernel
 from ..foundation.words import slot_of
-from . import sums  # noqa: F401  (it lets kernels call the plain functions of score.py)
-from .score import OBSERVED, Formula, priors, rising
+from .score import OBSERVED, Formula, priors, rising, stirling
 
 BLOCK = 64  # columns that are added up together: a fixed length, which makes vector instructions
 MOST_OTHERS = 256  # further parents of a call: the tables of all of them are needed at once
@@ -25,6 +24,9 @@ WIDTH = 1 << 13  # counts from here on are rare and have no table
 _SLOTS = 1 << 11  # tables of terms; emptied when half of them are taken
 _LONGEST_RUN = 255  # rows whose sums fit into a byte
 _ROW, _LABEL, _START, _STATE, _GROUP = range(5)  # rows of Scratch.rows
+
+for _function in (stirling, rising, priors):  # kernels may call these plain functions
+    inner(_function)
 
 
 class Hot(NamedTuple):
@@ -97,7 +99,7 @@ def _fill_columns(codes: AnyArray, variables: Ints, first: Ints, columns: AnyArr
 
 
 @inner
-def table_of(tables: Tables, prior: float, most: int) -> int:
+def table_of(tables: Tables, prior: float, most: int) -> Any:
     """Return the slot of the table for this prior count, filled up to this count or to its width."""
     key = np.int64(1) if prior == 0.0 else np.float64(prior).view(np.int64)
     slot = slot_of(tables.keys[:-1], key)
@@ -125,7 +127,7 @@ def make_room(tables: Tables) -> None:
 
 
 @inner
-def term(tables: Tables, slot: int, count: int, prior: float) -> float:
+def term(tables: Tables, slot: int, count: int, prior: float) -> Any:
     """Return the term of a count, by its table or directly."""
     if count < tables.terms.shape[1]:
         return tables.terms[slot, count]

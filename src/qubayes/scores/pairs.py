@@ -86,7 +86,7 @@ def _alone(
     formula: Formula,
     bits: Bitmaps,
     tables: Tables,
-) -> float:
+) -> Any:
     """Return the score of the child without parents."""
     per_cell, per_state = priors(formula, 1.0, spread_over)
     of_cells = table_of(tables, per_cell, total)

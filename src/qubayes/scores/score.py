@@ -12,6 +12,7 @@ import numpy as np
 from ..data.dataset import Dataset
 from ..foundation.arrays import Ints
 from ..foundation.errors import DataError, SettingError
+from .engine import Engine
 
 # Within these no prior is rounded to zero or infinity, and no score overflows.
 LEAST_ESS, LARGEST_ESS = 1e-100, 1e100
@@ -114,6 +115,12 @@ class Score:
                 f"score '{self.name}' gives {found}; a prior count and a penalty are finite, from 0"
             )
         return found
+
+    def engine(self, dataset: Dataset) -> Engine:
+        """Return what scores parent sets of the data."""
+        from .discrete import Discrete  # loads numba, which many commands can do without
+
+        return Discrete(dataset, self)
 
     @property
     def stamped_ess(self) -> float | None:

@@ -3,17 +3,20 @@
 `run` holds the contract of solvers and their names, `exact` the proof by integer programming,
 `orders` the searches over orders. Solvers of the QUBO are in `qubayes.qubo.samplers`."""
 
+from .growth import Growth, grow
 from .run import SOLVERS, Ending, Limits, Reason, Run, Solver, registered, solver_named
 from .solve import Solution, read_solution, solve, write_solution
 
 __all__ = [
     "SOLVERS",
     "Ending",
+    "Growth",
     "Limits",
     "Reason",
     "Run",
     "Solution",
     "Solver",
+    "grow",
     "read_solution",
     "registered",
     "solve",

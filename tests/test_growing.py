@@ -1,0 +1,171 @@
+"""Parent sets grown on demand, and the networks that are found over them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qubayes import Knowledge, Workers, read
+from qubayes.candidates import CandidateSearch, Growing, Stamp, identify
+from qubayes.data import Dataset
+from qubayes.scores import NAMES, Score
+from qubayes.search import grow, solve
+from strategies import datasets
+
+
+def grown_sets(growing, names):
+    """{(child, parents): score} of the candidate sets."""
+    candidates = growing.candidates(names, Stamp())
+    return {
+        (child, parents): score
+        for child in range(len(names))
+        for parents, score in candidates.of(child)
+    }
+
+
+def started(dataset, score, knowledge=None, **options):
+    allowed = (knowledge or Knowledge()).resolve(dataset.names, dataset.n - 1)
+    growing = Growing(score.engine(dataset), allowed, workers=Workers(1), **options)
+    growing.start()
+    return growing
+
+
+@given(datasets(), st.sampled_from(NAMES), st.integers(1, 9))
+def test_grown_sets_have_local_scores_and_beat_their_subsets(dataset, name, width):
+    score = Score(name)
+    growing = started(dataset, score)
+    growing.beam(width)
+    growing.around([()] * dataset.n)
+    found = grown_sets(growing, dataset.names)
+    engine = score.engine(dataset)
+    for (child, parents), value in found.items():
+        assert value == pytest.approx(engine.local(child, parents), rel=1e-9, abs=1e-8)
+        for other in found:
+            if other[0] == child and set(other[1]) < set(parents):
+                assert found[other] < value
+
+
+@given(datasets(max_variables=5), st.sampled_from(NAMES))
+def test_wide_beams_find_every_candidate_set_of_two_parents(dataset, name):
+    growing = started(dataset, Score(name))
+    growing.beam(64)
+    expected = identify(dataset, CandidateSearch(2, Score(name)), workers=Workers(1))
+    found = grown_sets(growing, dataset.names)
+    for child in range(dataset.n):
+        for parents, score in expected.of(child):
+            assert found[child, parents] == pytest.approx(score, rel=1e-9, abs=1e-8)
+
+
+def parity(parents, n, rows=400, noise=0.05):
+    """Data in which the last variable is the parity of the first few, which are independent."""
+    random = np.random.default_rng(3)
+    codes = random.integers(0, 2, (n, rows)).astype(np.uint8)
+    wrong = random.random(rows) < noise
+    codes[-1] = (codes[:parents].sum(axis=0) + wrong) % 2
+    names = tuple(f"x{v}" for v in range(n))
+    return Dataset(names, (("0", "1"),) * n, codes)
+
+
+@pytest.mark.parametrize(("parents", "n"), [(2, 60), (3, 10)])
+def test_parents_that_matter_only_together_are_found(parents, n):
+    dataset = parity(parents, n)
+    score = Score("bdeu")
+    allowed = Knowledge().resolve(dataset.names, n - 1)
+    found = grow(score.engine(dataset), dataset.names, allowed, Stamp(), workers=Workers(1))
+    family = {*range(parents), n - 1}
+    families = [{child, *its} for child, its in enumerate(found.solution.parents)]
+    assert family in families
+
+
+def test_a_partner_outside_the_pool_is_found():
+    dataset = parity(2, 130)
+    growing = started(dataset, Score("bdeu"))
+    child = growing.children[129]
+    child.pool = np.setdiff1d(np.arange(70), [1])[:63]
+    child.count = 1
+    growing.find_partners([()] * 130, singles=63)
+    assert 1 in growing.children[129].pool
+    growing.beam(63)
+    assert (129, (0, 1)) in grown_sets(growing, dataset.names)
+
+
+@given(datasets(min_variables=3, max_variables=5), st.data())
+def test_knowledge_holds_in_grown_sets(dataset, data):
+    a, b, c = data.draw(st.permutations(dataset.names))[:3]
+    knowledge = Knowledge(
+        required=[(a, b)], forbidden=[(c, b)], max_parents={a: 1}, priors=[(b, c, 1.5)]
+    )
+    growing = started(dataset, Score("bic"), knowledge)
+    growing.beam(4)
+    place = {name: v for v, name in enumerate(dataset.names)}
+    engine = Score("bic").engine(dataset)
+    for (child, parents), value in grown_sets(growing, dataset.names).items():
+        if child == place[b]:
+            assert place[a] in parents
+            assert place[c] not in parents
+        if child == place[a]:
+            assert len(parents) <= 1
+        prior = 1.5 if child == place[c] and place[b] in parents else 0.0
+        assert value == pytest.approx(engine.local(child, parents) + prior, rel=1e-9, abs=1e-8)
+
+
+def sample(rows=300):
+    dataset = read("examples/alarm.csv")
+    return Dataset(dataset.names, dataset.states, dataset.codes[:, :rows].copy())
+
+
+def grown(dataset, **options):
+    allowed = Knowledge().resolve(dataset.names, dataset.n - 1)
+    engine = Score("bdeu").engine(dataset)
+    return grow(engine, dataset.names, allowed, Stamp(), **options)
+
+
+def test_each_network_on_the_way_is_better_and_has_its_score():
+    dataset = sample()
+    engine = Score("bdeu").engine(dataset)
+    seen = []
+    found = grown(dataset, on_network=lambda network, score: seen.append((network, score)))
+    assert found.finished
+    assert [score for _, score in seen] == sorted({score for _, score in seen})
+    assert found.solution.score == seen[-1][1]
+    for network, score in seen:
+        again = sum(engine.local(child, its) for child, its in enumerate(network.parents))
+        assert score == pytest.approx(again, rel=1e-9)
+    best = solve(identify(dataset, CandidateSearch(2)), "exact")
+    assert best.proved
+    assert found.solution.score >= best.score - 1e-6
+
+
+def test_the_seed_alone_decides():
+    dataset = sample()
+    one = grown(dataset, workers=Workers(1), seed=5)
+    two = grown(dataset, workers=Workers(2), seed=5)
+    assert one.solution.parents == two.solution.parents
+    assert np.array_equal(one.candidates.scores, two.candidates.scores)
+
+
+def test_permuted_columns_change_no_score():
+    dataset = sample()
+    turned = dataset.select(np.random.default_rng(0).permutation(dataset.n))
+    one, two = grown(dataset), grown(turned)
+    assert one.solution.score == pytest.approx(two.solution.score, rel=1e-9)
+
+
+def test_it_ends_when_no_time_is_left():
+    asked = []
+
+    def left():
+        asked.append(1)
+        return 1.0 if len(asked) < 4 else 0.0
+
+    found = grown(sample(), left=left)
+    assert not found.finished
+    assert len(found.solution.parents) == 37
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_few_variables(n):
+    dataset = sample().select(np.arange(n))
+    found = grown(dataset)
+    assert found.finished
+    assert len(found.solution.parents) == n
