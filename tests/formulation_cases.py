@@ -14,7 +14,7 @@ Set = frozenset[int]
 def random_scores(
     random: np.random.Generator, n: int, largest: int, density: float = 0.3, required: int = 0
 ) -> list[dict[Set, float]]:
-    """By vertex the log score of each candidate set: every set beats all its subsets, as Definition 2 asks."""
+    """By vertex the log score of each candidate set: every set beats all its subsets (`CPS` in the paper)."""
     order = random.permutation(n)
     bases = [set() for _ in range(n)]
     for _ in range(required):

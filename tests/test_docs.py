@@ -67,7 +67,9 @@ def test_the_python_reference_names_what_exists():
         assert hasattr(import_module(module), attribute), name
 
 
-SOURCES = sorted(ROOT.glob("src/**/*.py"))
+SOURCES = sorted(
+    path for folder in ("src", "tests", "benchmarks") for path in ROOT.glob(f"{folder}/**/*.py")
+)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ SOURCES = sorted(ROOT.glob("src/**/*.py"))
 def test_what_the_paper_states_is_named_by_label_and_said_to_be_the_papers(path):
     """Its definitions and lemmas have labels; in parentheses its parts are said to be the paper's."""
     text = path.read_text(encoding="utf-8")
-    assert not re.findall(r"Definition \d|Lemma [A-D]\.\d|[Pp]aper's Theorem \d", text)
+    assert not re.findall(r"Definition [\d]|Lemma [A-D]\.\d|[Pp]aper's Theorem [\d]", text)
     assert path.name == "paper.md" or not re.findall(
         r"\((?:Algorithm|Appendix|Section) [\dA-D][^)]*", text
     )

@@ -1,4 +1,4 @@
-"""The constrained form (Appendix D.4): over the states that satisfy it, the least energy is minus the best score."""
+"""The constrained form, Appendix D.4 of the paper: its least objective is minus the best score."""
 
 from dataclasses import replace
 from itertools import combinations

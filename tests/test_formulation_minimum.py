@@ -179,7 +179,7 @@ def test_no_penalty_lies_below_a_hundredth_of_the_largest_bound():
 
 
 def test_paper_penalties_below_their_bounds_let_a_wrong_state_win():
-    """The paper's Theorem 3 and its lemma ask for more than is needed: values are cut to where something breaks."""
+    """The paper's `sufficient1` and `sufficient2` ask for more than is needed: less lets a wrong state win."""
     broken = dict.fromkeys(("edges", "triangles", "at_most_two"), 0)
     for scores, formulation in formulations(3, 150, "scc", "paper"):
         best = reference.best_score_of_orders(scores)

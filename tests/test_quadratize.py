@@ -41,7 +41,7 @@ def random_polynomial(variables, terms, degrees, seed):
 
 
 def assert_exact(terms, result):
-    """Definition 5 on every state that the decoder can give, and equal minima."""
+    """The definition `decomposition` of the paper on every state that the decoder can give, and equal minima."""
     found = oracle.least_energy_by_decoded_state(result.model, result.decoder.decode)
     if result.decoder.exclusive:
         expected = {

@@ -39,7 +39,7 @@ def second_assumption():
 
 
 def couplers_of_penalty():
-    """(families,) pairs of sets that Lemma B.2 couples: one inside the other, or with a set of the family as union."""
+    """(families,) pairs that the lemma `barc1` couples: nested, or with a set of the family as union."""
     number = np.zeros(len(FAMILIES), np.int64)
     for a in SETS:
         for b in (b for b in SETS if b > a):

@@ -35,7 +35,7 @@ def candidate_sets(
     required: Sequence[Sequence[int]] | None = None,
     allowed: Sequence[Sequence[int]] | None = None,
 ) -> list[list[ScoredSet]]:
-    """The candidate sets of each of n vertices among all sets of at most m parents (Definition 2).
+    """The candidate sets of each of n vertices among all sets of at most m parents (`CPS` in the paper).
 
     With `required` and `allowed`, a set of vertex i is required[i] and some of allowed[i].
     """
