@@ -35,7 +35,7 @@ from qubayes.search.exact.cuts import (
     zero_half_cuts,
 )
 from qubayes.search.exact.proof import ROOT, ComponentProof, Effort
-from qubayes.search.exact.relaxation import LinearRelaxation, Point, prices
+from qubayes.search.exact.relaxation import LinearRelaxation, Point, lagrangian_costs
 from qubayes.search.orders.insertions import best_of
 from qubayes.search.reduction import split, without_twins
 from qubayes.search.run import Run
@@ -136,7 +136,7 @@ def test_coefficients_and_prices_follow_the_definition(seed):
     clusters = every_cluster(n, 1).join(every_cluster(n, 2))
     cuts = clusters.join(some_halves(clusters, seed))
     cuts = cuts.select(random.permutation(cuts.total))
-    which = np.arange(len(sets.losses))
+    which = np.arange(len(sets.costs))
     table = coefficients(sets, which, cuts)
     for cut, room in enumerate(cuts.rhs.tolist()):
         own = slice(cuts.start[cut], cuts.start[cut + 1])
@@ -144,11 +144,11 @@ def test_coefficients_and_prices_follow_the_definition(seed):
         assert room == whole // cuts.divisors[cut]
     weights = random.random(cuts.total)
     allowed = random.random(len(which)) < 0.8
-    found = prices(sets, allowed, cuts, weights)
+    found = lagrangian_costs(sets, allowed, cuts, weights)
     for number in which.tolist():
         expected = [coefficient(sets, cuts, cut, number) for cut in range(cuts.total)]
         assert table[:, number].tolist() == expected
-        price = sets.losses[number] + weights @ np.array(expected) if allowed[number] else math.inf
+        price = sets.costs[number] + weights @ np.array(expected) if allowed[number] else math.inf
         assert found[number] == pytest.approx(price, rel=1e-12)
 
 
@@ -173,10 +173,10 @@ def test_the_bound_of_any_multipliers_is_sound(seed):
     relaxation = LinearRelaxation(sets, 100.0)
     relaxation.add_cuts(cuts.join(some_halves(clusters, seed, 3)))
     weights = 4 * random.random(relaxation.cuts.total) - 1  # those below 0 count as 0
-    bounded = relaxation.bounded(weights, np.ones(len(sets.losses), np.bool_))
+    bounded = relaxation.bounded(weights, np.ones(len(sets.costs), np.bool_))
     for choice in networks_of(sets):
-        loss = sets.losses[list(choice)].sum()
-        assert loss >= bounded.loss
+        loss = sets.costs[list(choice)].sum()
+        assert loss >= bounded.cost
         assert all(loss >= bounded.with_set[number] for number in choice)
 
 
@@ -189,17 +189,17 @@ def two_vertices(losses: Sequence[float]) -> ScoredSets:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_margin_covers_the_rounding_of_the_multipliers(seed):
-    """One cut many times: prices add its weights up one by one, and the bound is the loss itself but for rounding."""
+    """One cut many times: lagrangian_costs add its weights up one by one, and the bound is the loss itself but for rounding."""
     random = np.random.default_rng(seed)
     weights = random.random(60)
     cuts = cluster_cuts(np.ones((60, 2), np.uint8), 1)
-    price = float(prices(two_vertices((0.0, 0.0)), np.ones(4, np.bool_), cuts, weights)[0])
+    price = float(lagrangian_costs(two_vertices((0.0, 0.0)), np.ones(4, np.bool_), cuts, weights)[0])
     relaxation = LinearRelaxation(two_vertices((price, price)), 0.0)
     relaxation.add_cuts(cuts)
     bounded = relaxation.bounded(weights, np.ones(4, np.bool_))
-    assert price - 1e-9 < bounded.loss <= price
+    assert price - 1e-9 < bounded.cost <= price
     exact = 2 * Fraction(price) - sum(map(Fraction, weights.tolist()))
-    assert Fraction(bounded.loss) <= exact and (bounded.with_set <= price).all()
+    assert Fraction(bounded.cost) <= exact and (bounded.with_set <= price).all()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -226,16 +226,16 @@ def test_the_relaxation_is_solved(seed):
     sets = component_of(random_candidates(5, seed, sets=5)).sets
     n, cuts = sets.families.n, every_cluster(sets.families.n, 1)
     relaxation = LinearRelaxation(sets, 100.0)
-    relaxation.add_sets(np.arange(0, len(sets.losses), 2))
+    relaxation.add_sets(np.arange(0, len(sets.costs), 2))
     relaxation.add_cuts(cuts)
-    relaxation.add_sets(np.arange(1, len(sets.losses), 2))
+    relaxation.add_sets(np.arange(1, len(sets.costs), 2))
     point = relaxation.solve(10.0, np.zeros(1, np.bool_))
     assert point is not None and point.optimal
-    table = coefficients(sets, np.arange(len(sets.losses)), cuts)
+    table = coefficients(sets, np.arange(len(sets.costs)), cuts)
     one_each = (sets.owners[None, :] == np.arange(n)[:, None]).astype(float)
-    known = linprog(sets.losses, table, cuts.rhs, one_each, np.ones(n))
-    bounded = relaxation.bounded(point.weights, np.ones(len(sets.losses), np.bool_))
-    assert bounded.loss == pytest.approx(known.fun, abs=1e-7)
+    known = linprog(sets.costs, table, cuts.rhs, one_each, np.ones(n))
+    bounded = relaxation.bounded(point.weights, np.ones(len(sets.costs), np.bool_))
+    assert bounded.cost == pytest.approx(known.fun, abs=1e-7)
 
 
 @pytest.mark.parametrize("length", [2, 3, 7, 30])
@@ -267,7 +267,7 @@ def test_clusters_that_are_found_are_violated(need):
     for seed in range(8):
         random = np.random.default_rng(seed)
         sets = component_of(random_candidates(7, seed, sets=6)).sets
-        numbers = np.sort(random.permutation(len(sets.losses))[:25])
+        numbers = np.sort(random.permutation(len(sets.costs))[:25])
         values = random.random(len(numbers))
         found = violated_clusters(support_of(sets, numbers, values), need, 0.01)
         violations = [violation(sets, numbers, values, found, cut) for cut in range(found.total)]
@@ -317,7 +317,7 @@ def test_the_root_is_bounded_by_the_optimum():
     candidates = random_candidates(8, 3, sets=20, most=3)
     component = component_of(candidates)
     relaxed = component.relax(run_of(candidates, 20.0), ROOT)
-    assert component.loss == relaxed.loss > 0.0
+    assert component.cost == relaxed.cost > 0.0
     assert component.bound >= best_score(candidates) - 1e-9
 
 
@@ -427,7 +427,7 @@ def test_sets_that_were_not_priced_leave_no_false_proof(seed, monkeypatch):
 
 def test_both_sides_of_an_edge_hold_every_network():
     component = component_of(random_candidates(5, 1, sets=4))
-    everything = np.ones(len(component.sets.losses), np.bool_)
+    everything = np.ones(len(component.sets.costs), np.bool_)
     for parent, child in permutations(range(component.n), 2):
         with_edge, without = split_on_edge(component.sets, everything, parent, child)
         for choice in networks_of(component.sets):

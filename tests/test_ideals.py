@@ -14,7 +14,7 @@ from qubayes.search import Limits, solve
 from qubayes.search.exact import ideals, proof
 from qubayes.search.exact.cuts import ClusterCuts, ScoredSets, no_cuts
 from qubayes.search.exact.ideals import compile_ideals, greedy_duals, memory, search_ideals
-from qubayes.search.exact.relaxation import Bounded, lagrangian
+from qubayes.search.exact.relaxation import Bounded, lagrangian_bounds
 from qubayes.search.run import Run
 from solve_cases import best_score, random_candidates, with_required_edge
 from test_exact import every_cluster, some_halves
@@ -41,7 +41,7 @@ def random_bound(candidates: Candidates, seed: int) -> Bounded:
     some = clusters.select(random.permutation(clusters.total)[:8])
     cuts = some.join(some_halves(clusters, seed, 6))
     weights = 2.0 * random.random(cuts.total)
-    return lagrangian(sets, cuts, weights, np.ones(len(sets.losses), np.bool_), 100.0)
+    return lagrangian_bounds(sets, cuts, weights, np.ones(len(sets.costs), np.bool_), 100.0)
 
 
 def everything(candidates: Candidates) -> np.ndarray:
@@ -58,17 +58,17 @@ def test_no_network_is_below_the_bound_of_a_search(seed):
         least_loss(candidates),
     )
     for part in (0.0, 0.3, 0.7, 0.99):
-        threshold = bounded.loss + part * (optimum - bounded.loss)
+        threshold = bounded.cost + part * (optimum - bounded.cost)
         found = search_ideals(
             sets, bounded, everything(candidates), threshold, 100, 100.0, run_of(candidates)
         )
         assert found.finished and found.best == math.inf
-        assert threshold - 1e-7 < found.loss <= optimum
+        assert threshold - 1e-7 < found.cost <= optimum
     found = search_ideals(
         sets, bounded, everything(candidates), optimum + 1e-6, 100, 100.0, run_of(candidates)
     )
     assert found.finished and found.best == pytest.approx(optimum, abs=1e-9)
-    assert found.loss == pytest.approx(optimum, abs=1e-7)
+    assert found.cost == pytest.approx(optimum, abs=1e-7)
     choice = candidates.families.best_of_order(found.order)
     assert candidates.scores[choice].sum() == pytest.approx(best_score(candidates), abs=1e-9)
 
@@ -81,7 +81,7 @@ def test_the_bound_of_a_state_is_below_every_completion(seed):
     sets, optimum = sets_of(candidates), least_loss(candidates)
     bounded = max(
         (scaled(random_bound(candidates, seed), sets, size) for size in (0.1, 0.3, 1.0)),
-        key=lambda b: b.loss,
+        key=lambda b: b.cost,
     )
     potential = ideals.Potential.of(sets, bounded)
 
@@ -102,7 +102,7 @@ def test_the_bound_of_a_state_is_below_every_completion(seed):
         fall, steps = np.zeros(n), np.zeros(n, np.int64)
         bounds[first] = fill_falls(potential, np.uint64(first), fall, steps)
         falls[first] = fall
-    assert bounds[0] == pytest.approx(bounded.loss, abs=1e-6) and bounds[2**n - 1] == pytest.approx(
+    assert bounds[0] == pytest.approx(bounded.cost, abs=1e-6) and bounds[2**n - 1] == pytest.approx(
         0.0
     )
     for first, bound in bounds.items():
@@ -114,8 +114,8 @@ def test_the_bound_of_a_state_is_below_every_completion(seed):
 
 def scaled(bounded: Bounded, sets: ScoredSets, size: float) -> Bounded:
     """The same cuts with smaller weights."""
-    return lagrangian(
-        sets, bounded.cuts, size * bounded.weights, np.ones(len(sets.losses), np.bool_), 100.0
+    return lagrangian_bounds(
+        sets, bounded.cuts, size * bounded.weights, np.ones(len(sets.costs), np.bool_), 100.0
     )
 
 
@@ -123,7 +123,7 @@ def test_a_potential_keeps_states_away():
     """The bound of the empty state is that of the multipliers: with them fewer states are met than without."""
     candidates = random_candidates(9, 1, sets=40)
     sets, allowed = sets_of(candidates), everything(candidates)
-    plain = lagrangian(sets, no_cuts(9), np.zeros(0), allowed, 100.0)
+    plain = lagrangian_bounds(sets, no_cuts(9), np.zeros(0), allowed, 100.0)
     raised = greedy_duals(sets, plain, allowed, 100.0, 0)
     optimum = least_loss(candidates)
     states = [
@@ -137,16 +137,16 @@ def test_a_potential_keeps_states_away():
 def test_greedy_duals_raise_a_sound_bound(seed):
     candidates = random_candidates(8, seed, sets=15)
     sets, allowed = sets_of(candidates), everything(candidates)
-    bounded = lagrangian(sets, no_cuts(8), np.zeros(0), allowed, 100.0)
+    bounded = lagrangian_bounds(sets, no_cuts(8), np.zeros(0), allowed, 100.0)
     raised = greedy_duals(sets, bounded, allowed, 100.0, seed)
     assert (raised.weights > 0).all() and (raised.cuts.needs == 1).all()
-    assert 0.0 < raised.loss <= least_loss(candidates) + 1e-9
-    if raised.loss < least_loss(candidates) - 1e-6:
-        assert raised.loss > 0.3 * least_loss(candidates)
+    assert 0.0 < raised.cost <= least_loss(candidates) + 1e-9
+    if raised.cost < least_loss(candidates) - 1e-6:
+        assert raised.cost > 0.3 * least_loss(candidates)
     given = random_bound(candidates, seed)
     assert (
-        given.loss
-        <= greedy_duals(sets, given, allowed, 100.0, seed).loss
+        given.cost
+        <= greedy_duals(sets, given, allowed, 100.0, seed).cost
         <= least_loss(candidates) + 1e-9
     )
 
@@ -154,7 +154,7 @@ def test_greedy_duals_raise_a_sound_bound(seed):
 def test_too_many_states_end_the_search():
     candidates = random_candidates(9, 1, sets=40)
     sets, allowed = sets_of(candidates), everything(candidates)
-    plain = lagrangian(sets, no_cuts(9), np.zeros(0), allowed, 100.0)
+    plain = lagrangian_bounds(sets, no_cuts(9), np.zeros(0), allowed, 100.0)
     found = search_ideals(
         sets, plain, allowed, least_loss(candidates), 20, 100.0, run_of(candidates)
     )
@@ -169,14 +169,14 @@ def test_a_search_that_is_out_of_time_says_so():
         run_of(candidates, Limits(100.0)),
     )
     run.stop[0] = True
-    plain = lagrangian(sets, no_cuts(9), np.zeros(0), allowed, 100.0)
+    plain = lagrangian_bounds(sets, no_cuts(9), np.zeros(0), allowed, 100.0)
     assert not search_ideals(sets, plain, allowed, least_loss(candidates), 600, 100.0, run).finished
 
 
 def test_the_memory_is_known_beforehand():
     candidates = random_candidates(5, 1)
     sets, allowed = sets_of(candidates), everything(candidates)
-    plain = lagrangian(sets, no_cuts(5), np.zeros(0), allowed, 100.0)
+    plain = lagrangian_bounds(sets, no_cuts(5), np.zeros(0), allowed, 100.0)
     compile_ideals()
     for most in (100_000, 700_000):
         tracemalloc.start()
@@ -230,11 +230,11 @@ def test_finished_stages_raise_the_bound(monkeypatch):
     component = proof.ComponentProof(proof.split(candidates)[0], np.arange(10), 1e-9, lambda: None)
     run = run_of(candidates)
     component.begin_search(run)
-    plain = lagrangian(component.sets, no_cuts(10), np.zeros(0), component.alive, 100.0)
+    plain = lagrangian_bounds(component.sets, no_cuts(10), np.zeros(0), component.alive, 100.0)
     component.keep_bound(plain)
     component.search_ideals(run, 10_000)
     optimum = least_loss(candidates)
-    assert 0.5 * optimum - 1e-6 <= component.loss < optimum and component.cutoff == pytest.approx(
+    assert 0.5 * optimum - 1e-6 <= component.cost < optimum and component.cutoff == pytest.approx(
         optimum
     )
     assert allowed == [10_000 // proof.FIRST_STAGE, 10_000]

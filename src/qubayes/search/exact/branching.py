@@ -2,124 +2,152 @@
 
 import heapq
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...foundation.arrays import Bools, Ints
+from ...foundation.families import Families
 from ..run import Run
+from .component_proof import BranchNode, ComponentProof
 from .cuts import ScoredSets, edge_values
-from .proof import NODE, BranchNode, ComponentProof
 from .relaxation import Bounded, Point
 
-PROBED = 8  # edges whose two sides are bounded before one is chosen (strong branching)
-PROBE_ITERATIONS = 100
+_PROBED = 8  # edges whose two sides are bounded before one is chosen (strong branching)
+_PROBE_ITERATIONS = 100  # of the simplex method, for each side
+_LEAST_GAIN = 1e-6  # of the bound of a side: its product with the other side's gain is compared
+_FRACTION = 1e-5  # an edge with a value nearer to 0 or 1 is not fractional
+_SAME_COST = 1e-6  # a network that costs no more than the bound but for this is the best of a node
 
 
 class Node(NamedTuple):
-    """An open node: networks of these sets, which lose at least `loss`."""
+    """Networks of these sets, which cost at least `cost`."""
 
-    loss: float
-    serial: int
+    cost: float
     allowed: Bools
-    record: BranchNode | None  # for a certificate, if it is wanted
-
-
-class Side(NamedTuple):
-    """Networks of these sets, which lose at least `loss`."""
-
-    loss: float
-    allowed: Bools
+    record: BranchNode | None = None  # for a certificate, if it is wanted
+    solved: bool = False  # its best network is known
     bounded: Bounded | None = None  # by these multipliers, if they were found by probing
 
 
 def branch(component: ComponentProof, run: Run) -> int:
-    """Search until the best network of the component is proved or the time is up; return the number of nodes."""
+    """Search until the best network is proved or the time is up; return the number of nodes."""
     if run.over:
         return 0
     component.shrink()
-    heap = [Node(component.loss, 0, component.alive.copy(), component.node)]
-    count, closed = 0, math.inf  # closed: the least loss of the nodes that need no further search
-    while heap and not run.over and not component.closes(heap[0].loss):
-        node = heapq.heappop(heap)
-        component.raise_loss(min(node.loss, closed))
-        component.node = node.record
-        relaxed = component.relax(run, NODE, node.allowed & component.alive)
-        loss, solved = max(node.loss, relaxed.loss), False
-        sides, records = [Side(loss, relaxed.allowed)], [node.record]
-        if not component.closes(loss):
-            if run.over or relaxed.point is None:
-                heapq.heappush(heap, node)
-                break
-            component.search(run, component.order_of(relaxed.point), 100, node.serial)
-            edges = fractional_edges(component, relaxed.point)
-            if len(edges):
-                edge, sides = best_sides(component, run, loss, relaxed.allowed, edges[:PROBED])
-                records = [None, None]
-                if node.record is not None:
-                    records = [*node.record.branch(edge, [side.bounded for side in sides])]
-            # a network, or cycles, which the added cuts exclude; pricing may have stopped early
-            else:
-                network = component.best_of_order(component.order_of(relaxed.point))
-                solved = relaxed.complete or component.loss_of(network) <= loss + 1e-6
-        for side, record in zip(sides, records, strict=True):
+    root = Node(component.cost, component.alive.copy(), component.node)
+    heap = [(root.cost, 0, root)]  # open nodes, the least cost first
+    count = 0
+    closed = math.inf  # the least cost of the nodes that need no further search
+    while heap and not run.over and not component.closes(heap[0][0]):
+        cost, serial, node = heapq.heappop(heap)
+        component.raise_cost(min(cost, closed))
+        found = expand(component, run, node, serial)
+        if found is None:
+            heapq.heappush(heap, (cost, serial, node))
+            break
+        for each in found:
             count += 1
-            if solved or component.closes(side.loss):
-                closed = min(closed, side.loss)
+            if each.solved or component.closes(each.cost):
+                closed = min(closed, each.cost)
             else:
-                heapq.heappush(heap, Node(side.loss, count, side.allowed, record))
+                heapq.heappush(heap, (each.cost, count, each))
         run.report(f"score {run.score:,.3f}, bound {run.bound:,.3f}, {len(heap)} open nodes")
-    least = heap[0].loss if heap else math.inf
+    least = heap[0][0] if heap else math.inf
     if component.closes(least):
-        component.raise_loss(min(closed, least, component.cutoff))
+        component.raise_cost(min(closed, least, component.cutoff))
     return count
 
 
+def expand(component: ComponentProof, run: Run, node: Node, seed: int) -> list[Node] | None:
+    """Return the nodes that take the place of this one; None if the time was too short."""
+    component.node = node.record
+    plan = component.plan
+    relaxed = component.relax(run, plan.node, node.allowed & component.alive)
+    rest = Node(max(node.cost, relaxed.cost), relaxed.allowed, node.record)
+    if component.closes(rest.cost):
+        return [rest]
+    if run.over or relaxed.point is None:
+        return None
+    order = component.order_of(relaxed.point)
+    component.search(run, order, plan.node_moves, seed)
+    edges = fractional_edges(component, relaxed.point)
+    if len(edges):
+        return _branched(component, run, rest, edges[:_PROBED])
+    # An integer solution is a network, or has cycles, which the added cuts exclude. Pricing may
+    # have stopped early, so the network need not be the best of the node.
+    cost = component.cost_of(component.best_of_order(order))
+    return [rest._replace(solved=relaxed.complete or cost <= rest.cost + _SAME_COST)]
+
+
+def _branched(component: ComponentProof, run: Run, node: Node, edges: Ints) -> list[Node]:
+    """Return the two sides of the best of these edges, with their records for a certificate."""
+    edge, sides = best_sides(component, run, node, edges)
+    if node.record is None:
+        return sides
+    records = node.record.branch(edge, [side.bounded for side in sides])
+    return [side._replace(record=record) for side, record in zip(sides, records, strict=True)]
+
+
 def best_sides(
-    component: ComponentProof, run: Run, loss: float, allowed: Bools, edges: Ints
-) -> tuple[tuple[int, int], list[Side]]:
-    """Return the edge (parent, child) whose two sides raise the bound most, and these: with it, and without it."""
-    best, best_edge, best_merit = list[Side](), (-1, -1), -1.0
-    relaxation = component.relaxation
-    basis = relaxation.basis
+    component: ComponentProof, run: Run, node: Node, edges: Ints
+) -> tuple[tuple[int, int], list[Node]]:
+    """Return the edge (parent, child) whose two sides raise the bound most; and its sides, with and without it."""
+    best: list[Node] = []
+    best_edge = (-1, -1)
+    best_merit = -1.0
+    basis = component.relaxation.basis
     for parent, child in edges.tolist():
-        sides: list[Side] = []
-        for side in split_on_edge(component.sets, allowed, parent, child):
-            if not np.logical_or.reduceat(side, component.sets.families.vertex_start[:-1]).all():
-                sides.append(Side(math.inf, side))
-                continue
-            relaxation.allow(side)
-            relaxation.basis = basis
-            point = relaxation.solve(run.left, run.stop, PROBE_ITERATIONS)
-            if point is None:
-                sides.append(Side(loss, side))
-                continue
-            bounded = relaxation.bounded(point.weights, side)
-            alive = side & (bounded.with_set <= component.cutoff + component.tolerance)
-            sides.append(Side(max(loss, bounded.loss), alive, bounded))
-        gains = [max(min(each.loss, component.cutoff) - loss, 1e-6) for each in sides]
-        if gains[0] * gains[1] > best_merit:
-            best, best_edge, best_merit = sides, (parent, child), gains[0] * gains[1]
-        if run.over or any(component.closes(each.loss) for each in sides):
+        halves = split_on_edge(component.sets, node.allowed, parent, child)
+        sides = [_probe(component, run, node.cost, half, basis) for half in halves]
+        gains = [min(side.cost, component.cutoff) - node.cost for side in sides]
+        merit = max(gains[0], _LEAST_GAIN) * max(gains[1], _LEAST_GAIN)
+        if merit > best_merit:
+            best_merit = merit
+            best_edge = (parent, child)
+            best = sides
+        if run.over or any(component.closes(side.cost) for side in sides):
             break
     return best_edge, best
 
 
+def _probe(component: ComponentProof, run: Run, cost: float, side: Bools, basis: Any) -> Node:
+    """Return one side of a branching, with a bound from a few iterations of the simplex method."""
+    first = component.sets.families.vertex_start[:-1]
+    if not np.logical_or.reduceat(side, first).all():
+        return Node(math.inf, side)  # a vertex without a set
+    relaxation = component.relaxation
+    relaxation.allow(side)
+    relaxation.basis = basis
+    point = relaxation.solve(run.left, run.stop, _PROBE_ITERATIONS)
+    if point is None:
+        return Node(cost, side)
+    bounded = relaxation.bounded(point.weights, side)
+    allowed = side & component.usable(bounded)
+    return Node(max(cost, bounded.cost), allowed, bounded=bounded)
+
+
 def fractional_edges(component: ComponentProof, point: Point) -> Ints:
-    """Return (edges, 2) parent and child of the edges with a fractional value, those nearest to a half first."""
+    """Return (edges, 2) parent and child of the edges with a fractional value, nearest to a half first."""
     values = edge_values(component.support(point))
-    parents, children = np.nonzero((values > 1e-5) & (values < 1 - 1e-5))
+    parents, children = np.nonzero((values > _FRACTION) & (values < 1 - _FRACTION))
     distance = np.abs(values[parents, children] - 0.5)
     return np.column_stack([parents, children])[np.argsort(distance, kind="stable")]
 
 
 def split_on_edge(sets: ScoredSets, allowed: Bools, parent: int, child: int) -> tuple[Bools, Bools]:
     """Return the sets that networks with the edge can use, and those that networks without it can use."""
-    families, owners = sets.families, sets.owners
-    set_of_member = np.repeat(np.arange(len(owners)), np.diff(families.set_start))
-    holds_parent, holds_child = np.zeros((2, len(owners)), np.bool_)
-    holds_parent[set_of_member[families.members == parent]] = True
-    holds_child[set_of_member[families.members == child]] = True
-    with_edge = allowed & (holds_parent | (owners != child)) & ~(holds_child & (owners == parent))
-    without = allowed & ~(holds_parent & (owners == child))
+    holds_parent = _holding(sets.families, parent)
+    holds_child = _holding(sets.families, child)
+    of_parent = sets.owners == parent
+    of_child = sets.owners == child
+    with_edge = allowed & (holds_parent | ~of_child) & ~(holds_child & of_parent)
+    without = allowed & ~(holds_parent & of_child)
     return with_edge, without
+
+
+def _holding(families: Families, vertex: int) -> Bools:
+    """Return (sets,) whether the set contains the vertex."""
+    holds = np.zeros(len(families.set_start) - 1, np.bool_)
+    holds[families.sets_of_members[families.members == vertex]] = True
+    return holds

@@ -1,4 +1,4 @@
-"""Certificates of optimality: what a checker needs to verify a proof with whole numbers (docs/certificates.md)."""
+"""Certificates of optimality: what a checker needs to verify a proof in integers (docs/certificates.md)."""
 
 import hashlib
 import json
@@ -13,12 +13,13 @@ from ...foundation.arrays import Bools, Ints
 from ...foundation.files import replacing
 from ..run import Run
 from .branching import split_on_edge
+from .component_proof import NOTHING, BranchNode, ComponentProof
 from .cuts import Bytes, ClusterCuts, ScoredSets, no_cuts
-from .ideals import LARGEST, search_ideals
-from .proof import MOST_STATES, NOTHING, BranchNode, ComponentProof, Proof
-from .relaxation import Bounded, lagrangian
+from .ideals import MOST_VERTICES_OF_A_STATE, search_ideals
+from .proof import Proof
+from .relaxation import Bounded, lagrangian_bounds
 
-SCALE = 40  # weights are whole multiples of 2 ** -SCALE
+SCALE = 40  # weights are integer multiples of 2 ** -SCALE
 
 
 def write_certificate(proof: Proof, run: Run, path: str | PathLike[str]) -> tuple[Path | None, str]:
@@ -26,33 +27,22 @@ def write_certificate(proof: Proof, run: Run, path: str | PathLike[str]) -> tupl
 
     Return the file, or None if no certificate could be made, and a sentence for the user.
     """
-    parents, names, parts = run.candidates.families.sets_at(run.choice), run.candidates.names, []
+    names = run.candidates.names
     tolerance = 0.5e-9 * max(1.0, abs(run.score)) / max(1, len(proof.components))
+    parts = []
     for each in proof.components:
         part = certified_part(each, each.cutoff - tolerance, run)
         if part is None:
-            if run.over:
-                return (
-                    None,
-                    "no certificate: the time limit ended the search that would close its gap; give more time",
-                )
-            most = f"{LARGEST} variables and {MOST_STATES:,} states"
-            return (
-                None,
-                f"no certificate: its bounds are too weak, and the search would take more than {most}",
-            )
-        parts.append(
-            {"vertices": [names[vertex] for vertex in each.component.vertices.tolist()], **part}
-        )
+            return None, f"no certificate: {_obstacle(run, each.plan.most_states)}"
+        vertices = [names[vertex] for vertex in each.component.vertices.tolist()]
+        parts.append({"vertices": vertices, **part})
+    parents = zip(names, run.candidates.families.sets_at(run.choice), strict=True)
     certificate = {
         "format": "qubayes certificate",
         "version": 1,
         "score": run.score,
         "scale": SCALE,
-        "network": {
-            name: [names[parent] for parent in its]
-            for name, its in zip(names, parents, strict=True)
-        },
+        "network": {name: [names[parent] for parent in members] for name, members in parents},
         "parts": parts,
     }
     text = json.dumps(certificate, sort_keys=True, separators=(",", ":"))
@@ -63,22 +53,41 @@ def write_certificate(proof: Proof, run: Run, path: str | PathLike[str]) -> tupl
     return Path(path), f"certificate written to {path}"
 
 
+def _obstacle(run: Run, most_states: int) -> str:
+    """Return why a component has no certificate."""
+    if run.over:
+        return "the time limit ended the search that would close its gap; give more time"
+    most = f"{MOST_VERTICES_OF_A_STATE} variables and {most_states:,} states"
+    return f"its bounds are too weak, and the search would take more than {most}"
+
+
 class Step(NamedTuple):
     """Cuts with rounded weights, and their bounds over the sets that earlier steps leave."""
 
     cuts: ClusterCuts
-    weights: Ints  # whole multiples of 2 ** -SCALE
+    weights: Ints  # integer multiples of 2 ** -SCALE
     bounded: Bounded
 
+    @staticmethod
+    def of(component: ComponentProof, sets: ScoredSets, allowed: Bools, bounded: Bounded) -> "Step":
+        """Return the cuts whose weights round to more than 0."""
+        weights = np.floor(np.ldexp(bounded.weights, SCALE)).astype(np.int64)
+        positive = weights > 0
+        weights = weights[positive]
+        cuts = bounded.cuts.select(positive)
+        rounded = np.ldexp(weights.astype(np.float64), -SCALE)
+        found = lagrangian_bounds(sets, cuts, rounded, allowed, component.scale)
+        return Step(cuts, weights, found)
+
     def entries(self) -> list[list[Any]]:
-        """Return [weight, [[mask, k], ...]] for each cut, followed by the mask of the odd vertices if it is halved."""
-        entries, cuts = [], self.cuts
+        """Return [weight, [[mask, k], ...]] for each cut; a zero-half cut ends in the mask of its odd vertices."""
+        cuts = self.cuts
+        entries = []
         for cut, weight in enumerate(self.weights.tolist()):
             clusters = range(cuts.start[cut], cuts.start[cut + 1])
-            entry = [weight, [[_hexadecimal(cuts.inside[c]), int(cuts.needs[c])] for c in clusters]]
-            entries.append(
-                [*entry, _hexadecimal(cuts.odd[cut])] if cuts.divisors[cut] == 2 else entry
-            )
+            masks = [[_hexadecimal(cuts.inside[c]), int(cuts.needs[c])] for c in clusters]
+            halved = [_hexadecimal(cuts.odd[cut])] if cuts.divisors[cut] == 2 else []
+            entries.append([weight, masks, *halved])
         return entries
 
 
@@ -87,46 +96,42 @@ class _Replay(NamedTuple):
 
     component: ComponentProof
     sets: ScoredSets
-    goal: float  # the loss that closes a node
+    goal: float  # the cost that closes a node
     last: int  # how many multipliers of a node, beside its best ones
 
     def steps(self, node: BranchNode, allowed: Bools) -> tuple[list[Step], Bools]:
-        """Return the bounds in turn, the best one last, until one closes the node; and the sets that they leave."""
-        component, steps = self.component, list[Step]()
-        nothing = Bounded(0.0, NOTHING, NOTHING, no_cuts(component.n), NOTHING)
-        best = max(node.history, key=lambda bounded: bounded.loss, default=nothing)
-        before = node.history[-self.last :] if self.last else []
-        for bounded in before if before and before[-1] is best else [*before, best]:
-            whole = np.floor(np.ldexp(bounded.weights, SCALE)).astype(np.int64)
-            cuts, whole = bounded.cuts.select(whole > 0), whole[whole > 0]
-            found = lagrangian(
-                self.sets,
-                cuts,
-                np.ldexp(whole.astype(np.float64), -SCALE),
-                allowed,
-                component.scale,
-            )
-            allowed = allowed & (found.with_set <= component.cutoff + component.tolerance)
-            steps.append(Step(cuts, whole, found))
-            if found.loss >= self.goal:
+        """Return bounds, the best one last, until one closes the node; and the sets that they leave."""
+        nothing = Bounded(0.0, NOTHING, NOTHING, no_cuts(self.component.n), NOTHING)
+        best = max(node.history, key=lambda bounded: bounded.cost, default=nothing)
+        used = node.history[-self.last :] if self.last else []
+        if not used or used[-1] is not best:
+            used = [*used, best]
+        steps = []
+        for bounded in used:
+            step = Step.of(self.component, self.sets, allowed, bounded)
+            allowed = allowed & self.component.usable(step.bounded)
+            steps.append(step)
+            if step.bounded.cost >= self.goal:
                 break
         return steps, allowed
 
     def tree(self, node: BranchNode, allowed: Bools) -> dict[str, Any] | None:
         """Return the entry of a node; None if it, or a node below it, is not closed."""
         if not np.logical_or.reduceat(allowed, self.sets.families.vertex_start[:-1]).all():
-            return {"mode": "root", "cuts": []}  # no network is here
+            return {"mode": "root", "cuts": []}  # a vertex has no set: no network is here
         steps, allowed = self.steps(node, allowed)
-        entry = {"mode": "root", "cuts": [step.entries() for step in steps]}
-        if steps[-1].bounded.loss >= self.goal:
-            return entry
-        halves = split_on_edge(self.sets, allowed, *node.edge) if node.sides else ()
+        cuts = [step.entries() for step in steps]
+        if steps[-1].bounded.cost >= self.goal:
+            return {"mode": "root", "cuts": cuts}
+        if not node.sides:
+            return None
+        halves = split_on_edge(self.sets, allowed, *node.edge)
         below = [self.tree(side, half) for side, half in zip(node.sides, halves, strict=True)]
-        if not below or None in below:
+        if None in below:
             return None
         return {
-            **entry,
             "mode": "branch",
+            "cuts": cuts,
             "edge": list(node.edge),
             "with": below[0],
             "without": below[1],
@@ -139,9 +144,10 @@ def certified_part(component: ComponentProof, goal: float, run: Run) -> dict[str
     The best multipliers of each node are enough if they close the gap. If they rely on sets that
     earlier ones have excluded, these come first, as few of them as suffice; if none suffice, a
     search closes the gap."""
-    root, count = component.tree or BranchNode(), 0
+    root = component.tree or BranchNode()
     sets = ScoredSets.of(component.component.families, component.component.scores)
-    everything: Bools = np.ones(len(sets.losses), np.bool_)
+    everything: Bools = np.ones(len(sets.costs), np.bool_)
+    count = 0
     while True:
         replay = _Replay(component, sets, goal, count)
         if entry := replay.tree(root, everything):
@@ -149,16 +155,26 @@ def certified_part(component: ComponentProof, goal: float, run: Run) -> dict[str
         if count > len(root.history):
             break
         count = 2 * count + 1
-    for each in (replay._replace(last=0), replay) if component.n <= LARGEST else ():
-        steps, usable = each.steps(root, everything)
-        threshold = (goal + component.cutoff) / 2
-        found = search_ideals(
-            sets, steps[-1].bounded, usable, threshold, MOST_STATES, component.scale, run
-        )
-        if found.finished and found.loss >= goal:
-            cuts = [step.entries() for step in steps]
-            return {"mode": "search", "states": found.states, "cuts": cuts}
+    if component.n > MOST_VERTICES_OF_A_STATE:
+        return None
+    for each in (replay._replace(last=0), replay):
+        if entry := _searched(each, root, everything, run):
+            return entry
     return None
+
+
+def _searched(replay: _Replay, root: BranchNode, allowed: Bools, run: Run) -> dict[str, Any] | None:
+    """Return the entry of a search in the order graph; None if it does not close the component."""
+    component = replay.component
+    steps, usable = replay.steps(root, allowed)
+    threshold = (replay.goal + component.cutoff) / 2
+    most = component.plan.most_states
+    bounded = steps[-1].bounded
+    found = search_ideals(replay.sets, bounded, usable, threshold, most, component.scale, run)
+    if not found.finished or found.cost < replay.goal:
+        return None
+    cuts = [step.entries() for step in steps]
+    return {"mode": "search", "states": found.states, "cuts": cuts}
 
 
 def _hexadecimal(inside: Bytes) -> str:

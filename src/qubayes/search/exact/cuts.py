@@ -1,4 +1,4 @@
-"""Cluster cuts and zero-half cuts of the integer program over families, and their separation (docs/exact.md).
+"""Cluster cuts and zero-half cuts of the integer program over parent sets, and their separation.
 
 In a network the first k vertices of a cluster C, in topological order, have fewer than k parents
 inside C each. So at most |C| - k of its vertices v *cross* it: take a set with k members or more in
@@ -13,9 +13,9 @@ rounded down, is a zero-half cut.
 Separation finds cuts that a solution of the relaxation violates. Cluster cuts are found by short
 tabu searches on the support of the solution. A zero-half sum (Caprara and Fischetti 1996) is worth
 rounding if its right-hand side is odd, and violated if the slack of its rows and the values of the
-sets with an odd coefficient add up to less than 1."""
+sets with an odd coefficient add up to less than 1 (docs/exact.md)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,36 +23,35 @@ import numpy.typing as npt
 from ...foundation.arrays import AnyArray, Floats, Ints, SmallInts, frozen
 from ...foundation.environment import csgraph, sparse
 from ...foundation.families import Families
-from ...foundation.jit import inner, kernel
+from ...foundation.jit import inlined, inner, kernel
 
 Bytes = npt.NDArray[np.uint8]
-# in one zero-half cut; denser ones slow the simplex method down. At most 64: a bit each
-MOST_CLUSTERS = 16
-SHORTEST_WALK = 24  # flips of one search for a violated cluster
-TABU = 6  # flips for which a flipped vertex stays as it is
-MOST_SLACK = 0.3  # slack of a row in a zero-half sum
-LOOKS = 30  # times that the rows are examined during elimination
+# In one zero-half cut; denser ones slow the simplex method down. At most 64: a bit each.
+_CLUSTERS_OF_HALF = 16
+_SHORTEST_WALK = 24  # flips of one search for a violated cluster
+_TABU_STEPS = 6  # flips for which a flipped vertex stays as it is
+_MOST_SLACK = 0.3  # of a row in a zero-half sum
+_LOOKS = 30  # times that the rows are examined during elimination
 
 
 class ScoredSets(NamedTuple):
-    """The candidate sets of one component with their losses."""
+    """The candidate sets of one component with their costs."""
 
     families: Families
     owners: SmallInts  # (sets,) the vertex that each set belongs to
-    losses: Floats  # (sets,) best score of the vertex minus this one; at least 0
+    costs: Floats  # (sets,) best score of the vertex minus this one; at least 0
 
     @staticmethod
     def of(families: Families, scores: Floats) -> "ScoredSets":
         """Return these sets, of which the first of each vertex scores most."""
         owners = families.owners
-        losses = scores[families.vertex_start[:-1]][owners] - scores
-        return ScoredSets(families, frozen(owners), frozen(losses))
+        costs = scores[families.vertex_start[:-1]][owners] - scores
+        return ScoredSets(families, frozen(owners), frozen(costs))
 
     def select(self, which: Ints) -> "ScoredSets":
         """Select some of the sets, ascending."""
-        return ScoredSets(
-            self.families.chosen(which), frozen(self.owners[which]), frozen(self.losses[which])
-        )
+        families = self.families.chosen(which)
+        return ScoredSets(families, frozen(self.owners[which]), frozen(self.costs[which]))
 
 
 class ClusterCuts(NamedTuple):
@@ -109,6 +108,14 @@ class ClusterCuts(NamedTuple):
             np.concatenate([self.divisors, other.divisors]),
         )
 
+    def among(self, vertices: Ints, n: int) -> "ClusterCuts":
+        """Return the cuts on n vertices, of which these are numbered vertices[0], vertices[1], ..."""
+        inside = np.zeros((len(self.inside), n), np.uint8)
+        inside[:, vertices] = self.inside
+        odd = np.zeros((len(self.odd), n), np.uint8)
+        odd[:, vertices] = self.odd
+        return self._replace(inside=inside, odd=odd)
+
 
 def no_cuts(n: int) -> ClusterCuts:
     """Return an empty list of cuts on n vertices."""
@@ -126,11 +133,11 @@ def coefficients(sets: ScoredSets, which: Ints, cuts: ClusterCuts) -> Ints:
     """Return (cuts, which) the coefficients of these sets."""
     if not cuts.total or not len(which):
         return np.zeros((cuts.total, len(which)), np.int64)
-    owners, chosen = sets.owners[which], sets.families.chosen(which)
+    owners = sets.owners[which]
+    chosen = sets.families.chosen(which)
     ones = np.ones(len(chosen.members), np.int32)
-    holds = sparse.csr_matrix(
-        (ones, chosen.members, chosen.set_start), shape=(len(which), sets.families.n)
-    )
+    rows = (ones, chosen.members, chosen.set_start)
+    holds = sparse.csr_matrix(rows, shape=(len(which), sets.families.n))
     met = np.asarray(holds @ cuts.inside.T).T  # (clusters, sets)
     crossed = (met >= cuts.needs[:, None]) & (cuts.inside[:, owners] > 0)
     sums = np.add.reduceat(crossed, cuts.start[:-1], axis=0, dtype=np.int64) + cuts.odd[:, owners]
@@ -146,6 +153,10 @@ class Support(NamedTuple):
     values: Floats  # (s,)
     child_start: Ints  # (n + 1,)
     children: SmallInts  # sets that contain v: children[child_start[v] : child_start[v+1]]
+
+    def children_of(self, vertex: int) -> SmallInts:
+        """Return the numbers of the sets that contain the vertex."""
+        return self.children[self.child_start[vertex] : self.child_start[vertex + 1]]
 
 
 def support_of(sets: ScoredSets, numbers: Ints, values: Floats) -> Support:
@@ -170,11 +181,16 @@ def violated_clusters(support: Support, need: int, least: float) -> ClusterCuts:
     Tabu searches, which flip one vertex of the cluster at a time, start from the edges of the
     support and from its cycles of largest value. In a solution without fractions every cycle is
     found."""
-    n, starts = support.families.n, starting_clusters(support)
-    found, violations = np.zeros_like(starts), np.zeros(len(starts))
-    met = np.zeros(len(support.owners), np.int64)
+    n = support.families.n
+    starts = starting_clusters(support)
+    found = np.zeros_like(starts)
+    violations = np.zeros(len(starts))
     cluster = Cluster(
-        np.zeros(n, np.uint8), met, np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.uint8)
+        inside=np.zeros(n, np.uint8),
+        met=np.zeros(len(support.owners), np.int64),
+        change=np.zeros(n),
+        until=np.zeros(n, np.int64),
+        best=np.zeros(n, np.uint8),
     )
     count = search_clusters(support, starts, need, least, cluster, found, violations)
     found, first = np.unique(found[:count], axis=0, return_index=True)
@@ -182,24 +198,26 @@ def violated_clusters(support: Support, need: int, least: float) -> ClusterCuts:
 
 
 def starting_clusters(support: Support) -> Bytes:
-    """Return the pairs of vertices with an edge between them, and for each edge a cycle of largest value through it.
+    """Return the pairs of vertices with an edge, and for each edge a cycle of largest value through it.
 
     With y(u, v), the sum of the values of v's sets that hold u, a cycle has at most sum (1 - y) of
     its vertices' mass on sets that miss the cycle: a shortest path with these lengths, and an edge
     from its end to its start."""
-    n, values = support.families.n, edge_values(support)
+    n = support.families.n
+    values = edge_values(support)
     tails, heads = np.nonzero(values)
     lengths = np.maximum(1.0 - values[tails, heads], 1e-9)
-    graph = sparse.csr_matrix(
-        (lengths, heads, np.searchsorted(tails, np.arange(n + 1))), shape=(n, n)
-    )
+    row_start = np.searchsorted(tails, np.arange(n + 1))
+    graph = sparse.csr_matrix((lengths, heads, row_start), shape=(n, n))
     distance, before = csgraph.dijkstra(graph, return_predecessors=True)
     starts = np.zeros((len(tails), n), np.uint8)
     rows = np.arange(len(tails))
-    starts[rows, tails] = starts[rows, heads] = 1
+    starts[rows, tails] = 1
+    starts[rows, heads] = 1
     closing = np.flatnonzero(distance[heads, tails] + lengths < 1.0)
     cycles = np.zeros((len(closing), n), np.uint8)
-    origins, places = heads[closing], tails[closing]
+    origins = heads[closing]
+    places = tails[closing]
     for _ in range(n):  # follow all paths back at once
         cycles[np.arange(len(closing)), places] = 1
         places = np.where(places == origins, places, before[origins, places])
@@ -207,14 +225,11 @@ def starting_clusters(support: Support) -> Bytes:
 
 
 def edge_values(support: Support) -> Floats:
-    """Return (n, n) the sum of the values of the child's sets that contain the parent, by parent and child."""
+    """Return (n, n), by parent and child, the sum of the values of the child's sets with the parent."""
     families = support.families
     values = np.zeros((families.n, families.n))
-    np.add.at(
-        values,
-        (families.members, families.member_owners),
-        np.repeat(support.values, np.diff(families.set_start)),
-    )
+    edges = (families.members, families.member_owners)
+    np.add.at(values, edges, support.values[families.sets_of_members])
     return values
 
 
@@ -229,12 +244,12 @@ def search_clusters(
     violations: Floats,
 ) -> int:
     """Write the cluster and violation of each search that found one; return how many there are."""
-    best, count = cluster.best, 0
+    count = 0
     for start in range(len(starts)):
         lowest = _walk(support, need, cluster, starts, start)
         if need - lowest >= least:
-            for vertex in range(len(best)):
-                found[count, vertex] = best[vertex]
+            for vertex in range(len(cluster.best)):
+                found[count, vertex] = cluster.best[vertex]
             violations[count] = need - lowest
             count += 1
     return count
@@ -243,95 +258,132 @@ def search_clusters(
 @inner
 def _walk(support: Support, need: int, cluster: Cluster, starts: Bytes, start: int) -> float:
     """Return the least mass that a search from a cluster meets; its cluster is `cluster.best`."""
-    inside, met, change, until, best = cluster
-    mass, size, lowest = 0.0, 0, np.inf
-    n = len(inside)
+    n = len(cluster.inside)
+    _clear(support, cluster)
+    mass = 0.0
+    size = 0
+    lowest = np.inf
     for vertex in range(n):
-        inside[vertex], change[vertex], until[vertex] = 0, 0.0, 0
-    for number in range(len(support.owners)):
-        met[number] = 0
-        change[support.owners[number]] += support.values[number]
-    for step in range(-n, SHORTEST_WALK + n // 4):
-        if step < 0:
-            if not starts[start, step + n]:
-                continue
-            vertex = step + n
-            until[vertex] = TABU
-        else:
-            if size > need and mass < lowest:
-                lowest = mass
-                for other in range(n):
-                    best[other] = inside[other]
-            vertex = -1  # whose flip lowers the mass most, or raises it least
+        if starts[start, vertex]:
+            cluster.until[vertex] = _TABU_STEPS
+            mass += cluster.change[vertex]
+            _flip(support, need, cluster, vertex)
+            size += 1
+    for step in range(_SHORTEST_WALK + n // 4):
+        if size > need and mass < lowest:
+            lowest = mass
             for other in range(n):
-                if until[other] <= step and (vertex < 0 or change[other] < change[vertex]):
-                    vertex = other
-            if vertex < 0:
-                break
-            until[vertex] = step + 1 + TABU
-        mass += change[vertex]
+                cluster.best[other] = cluster.inside[other]
+        vertex = _next_flip(cluster, step)
+        if vertex < 0:
+            break
+        cluster.until[vertex] = step + 1 + _TABU_STEPS
+        mass += cluster.change[vertex]
         _flip(support, need, cluster, vertex)
-        size += 1 if inside[vertex] else -1
+        size += 1 if cluster.inside[vertex] else -1
     return lowest
+
+
+@inlined
+def _clear(support: Support, cluster: Cluster) -> None:
+    """Begin with an empty cluster."""
+    for vertex in range(len(cluster.inside)):
+        cluster.inside[vertex] = 0
+        cluster.change[vertex] = 0.0
+        cluster.until[vertex] = 0
+    for number in range(len(support.owners)):
+        cluster.met[number] = 0
+        cluster.change[support.owners[number]] += support.values[number]
+
+
+@inlined
+def _next_flip(cluster: Cluster, step: int) -> Any:
+    """Return the vertex whose flip lowers the mass most, or raises it least; -1 if none may be flipped."""
+    vertex = -1
+    for other in range(len(cluster.inside)):
+        free = cluster.until[other] <= step
+        if free and (vertex < 0 or cluster.change[other] < cluster.change[vertex]):
+            vertex = other
+    return vertex
 
 
 @inner
 def _flip(support: Support, need: int, cluster: Cluster, vertex: int) -> None:
-    """Let the vertex enter or leave: subtract what its sets and those with it contribute, flip, and add it again.
+    """Add the vertex to the cluster or remove it, and update the changes of the mass.
 
-    A set contributes to the changes of its vertex and, if that is inside, of its members.
-    """
+    A set contributes to the changes of its vertex and, if that is inside, of its members: what the
+    sets of the vertex and those that contain it contribute is subtracted, and added again after
+    the flip."""
+    own = support.families.vertex_start
+    begin = support.child_start[vertex]
+    end = support.child_start[vertex + 1]
+    for number in range(own[vertex], own[vertex + 1]):
+        _add(support, need, cluster, number, -1.0)
+    for i in range(begin, end):
+        _add(support, need, cluster, support.children[i], -1.0)
+    cluster.inside[vertex] ^= 1
+    step = 1 if cluster.inside[vertex] else -1
+    for number in range(own[vertex], own[vertex + 1]):
+        _add(support, need, cluster, number, 1.0)
+    for i in range(begin, end):
+        cluster.met[support.children[i]] += step
+        _add(support, need, cluster, support.children[i], 1.0)
+
+
+@inlined
+def _add(support: Support, need: int, cluster: Cluster, number: int, sign: float) -> None:
+    """Add what a set contributes to the changes of the mass, times the sign."""
     inside, met, change, _, _ = cluster
-    families, own = support.families, support.families.vertex_start
-    first = support.child_start[vertex] - (own[vertex + 1] - own[vertex])
-    for sign in (-1.0, 1.0):
-        for i in range(first, support.child_start[vertex + 1]):
-            mine = i < support.child_start[vertex]
-            number = own[vertex] + i - first if mine else support.children[i]
-            if sign > 0.0 and not mine:
-                met[number] += 1 if inside[vertex] else -1
-            owner, value = support.owners[number], sign * support.values[number]
-            if met[number] < need:
-                change[owner] += -value if inside[owner] else value
-            if inside[owner]:
-                for k in range(families.set_start[number], families.set_start[number + 1]):
-                    member = families.members[k]
-                    if inside[member]:
-                        if met[number] == need:
-                            change[member] += value
-                    elif met[number] == need - 1:
-                        change[member] -= value
-        if sign < 0.0:
-            inside[vertex] ^= 1
+    families = support.families
+    owner = support.owners[number]
+    value = sign * support.values[number]
+    if met[number] < need:
+        change[owner] += -value if inside[owner] else value
+    if inside[owner]:
+        for k in range(families.set_start[number], families.set_start[number + 1]):
+            member = families.members[k]
+            if inside[member]:
+                if met[number] == need:
+                    change[member] += value
+            elif met[number] == need - 1:
+                change[member] -= value
 
 
 def zero_half_cuts(
-    sets: ScoredSets, numbers: Ints, values: Floats, cuts: ClusterCuts, least: float
+    sets: ScoredSets,
+    numbers: Ints,
+    values: Floats,
+    cuts: ClusterCuts,
+    least: float,
+    most_clusters: int = _CLUSTERS_OF_HALF,
 ) -> ClusterCuts:
     """Return zero-half cuts that are violated by `least` or more, worst first.
 
     Rows are combined by Gaussian elimination modulo 2, sets of large value first, so that these get
     even coefficients."""
+    n = sets.families.n
     cuts = cuts.select(cuts.divisors == 1)
     crossed = coefficients(sets, numbers, cuts)  # 0 or 1
     slack = cuts.rhs - crossed @ values
-    tight = slack < MOST_SLACK
-    cuts, n, count = cuts.select(tight), sets.families.n, int(tight.sum())
-    matrix = np.zeros((count + n, len(numbers)), np.uint8)
-    matrix[:count] = crossed[tight]
-    matrix[count + sets.owners[numbers], np.arange(len(numbers))] = 1
+    tight = slack < _MOST_SLACK
+    cuts = cuts.select(tight)
+    # Rows of the cuts, then the rows "one set for each vertex".
+    matrix = np.zeros((cuts.total + n, len(numbers)), np.uint8)
+    matrix[: cuts.total] = crossed[tight]
+    matrix[cuts.total + sets.owners[numbers], np.arange(len(numbers))] = 1
     sides = np.concatenate([cuts.rhs % 2, np.ones(n, np.int64)]).astype(np.uint8)
-    sums, violations = _odd_sums(
-        matrix, sides, np.append(np.maximum(slack[tight], 0.0), np.zeros(n)), values, least
-    )
-    sizes = sums[:, :count].sum(axis=1, dtype=np.int64)
+    slacks = np.append(np.maximum(slack[tight], 0.0), np.zeros(n))
+    sums, violations = _odd_sums(matrix, sides, slacks, values, least)
+    sizes = sums[:, : cuts.total].sum(axis=1, dtype=np.int64)
     order = np.argsort(-violations, kind="stable")
-    order = order[(sizes[order] <= MOST_CLUSTERS) & (sizes[order] > 0)]
-    clusters = np.nonzero(sums[order, :count])[1]
-    start = np.concatenate([[0], np.cumsum(sizes[order])])
-    halves = np.full(len(order), 2)
+    order = order[(sizes[order] <= most_clusters) & (sizes[order] > 0)]
+    clusters = np.nonzero(sums[order, : cuts.total])[1]
     return ClusterCuts(
-        start, cuts.inside[clusters], cuts.needs[clusters], sums[order, count:], halves
+        start=np.concatenate([[0], np.cumsum(sizes[order])]),
+        inside=cuts.inside[clusters],
+        needs=cuts.needs[clusters],
+        odd=sums[order, cuts.total :],
+        divisors=np.full(len(order), 2),
     )
 
 
@@ -341,38 +393,42 @@ def _odd_sums(
     """Return (sums, rows) which rows each violated sum contains, and by how much it is violated."""
     rows = len(matrix)
     # Each packed row: which rows are in the sum, then its coefficients, then its right-hand side.
-    packed = np.packbits(
-        np.concatenate([np.eye(rows, dtype=np.uint8), matrix, sides[:, None]], axis=1), axis=1
-    )
-    costs = np.concatenate([slacks, values, [0.0]]).astype(np.float32)
+    chosen = np.eye(rows, dtype=np.uint8)
+    packed = np.packbits(np.concatenate([chosen, matrix, sides[:, None]], axis=1), axis=1)
+    distances = np.concatenate([slacks, values, [0.0]]).astype(np.float32)
     found: dict[bytes, tuple[Bytes, float]] = {}
     free = np.ones(rows, np.bool_)
     order = np.argsort(-values, kind="stable")
-    # while one of these has an odd coefficient, nothing is violated
-    whole = int((values > 1.0 - 1e-6).sum())
-    every = 1 + (len(order) - whole) // LOOKS
+    # While a set with value 1 has an odd coefficient, nothing is violated.
+    ones = int((values > 1.0 - 1e-6).sum())
+    every = 1 + (len(order) - ones) // _LOOKS
     for step, column in enumerate((rows + order).tolist()):
-        if step >= whole and (step - whole) % every == 0:
-            _record_violated(packed, costs, least, found)
-        hit = np.flatnonzero(packed[:, column >> 3] >> (7 - (column & 7)) & 1)
+        if step >= ones and (step - ones) % every == 0:
+            _record_violated(packed, distances, least, found)
+        hit = np.flatnonzero(_bits(packed, column))
         pivots = hit[free[hit]]
         if len(pivots):
             pivot = int(pivots[np.argmin(slacks[pivots])])
             free[pivot] = False
             packed[hit[hit != pivot]] ^= packed[pivot]
-    _record_violated(packed, costs, least, found)
-    sums = np.array([chosen for chosen, _ in found.values()], np.uint8).reshape(-1, rows)
+    _record_violated(packed, distances, least, found)
+    sums = np.array([its_rows for its_rows, _ in found.values()], np.uint8).reshape(-1, rows)
     return sums, np.array([violation for _, violation in found.values()])
 
 
+def _bits(packed: Bytes, column: int) -> AnyArray:
+    """Return (rows,) a column of packed rows."""
+    return packed[:, column >> 3] >> (7 - (column & 7)) & 1
+
+
 def _record_violated(
-    packed: Bytes, costs: AnyArray, least: float, found: dict[bytes, tuple[Bytes, float]]
+    packed: Bytes, distances: AnyArray, least: float, found: dict[bytes, tuple[Bytes, float]]
 ) -> None:
     """Keep the rows with an odd right-hand side that are violated now."""
-    last = len(costs) - 1
-    odd = np.flatnonzero(packed[:, last >> 3] >> (7 - (last & 7)) & 1)
+    last = len(distances) - 1
+    odd = np.flatnonzero(_bits(packed, last))
     bits = np.unpackbits(packed[odd], axis=1, count=last)
-    violations = 0.5 * (1.0 - bits.astype(np.float32) @ costs[:-1])
+    violations = 0.5 * (1.0 - bits.astype(np.float32) @ distances[:-1])
     for row in np.flatnonzero(violations >= least).tolist():
         chosen = bits[row, : len(packed)]
         found.setdefault(chosen.tobytes(), (chosen, float(violations[row])))

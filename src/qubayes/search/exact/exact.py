@@ -1,4 +1,4 @@
-"""What the proof of a best network is used for: the solvers `exact` and `auto`, `upper_bound` and `presolve`."""
+"""The solvers `exact` and `auto`, and the functions `upper_bound` and `presolve`."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -15,18 +15,21 @@ from ..run import Ending, Limits, Run, check, warm_up
 from ..solve import Solution
 from .branching import branch
 from .certificate import write_certificate
-from .proof import BranchNode, Proof
+from .component_proof import BranchNode
+from .plan import PLAN, Plan
+from .proof import Proof
 
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """The best network with a proof (GOB in the paper), by an integer program over families with cluster cuts.
+    """The best network with a proof (GOB in the paper), by an integer program over parent sets.
 
-    Columns and cuts as they are needed, then branch and bound; each component apart
+    Columns and cluster cuts are added as needed, then branch and bound; each component apart
     (docs/exact.md)."""
 
-    twins: bool = True  # whether twins are eliminated first; never where a certificate is written
-    # file for the certificate of the proof (docs/certificates.md)
+    # Whether twins are eliminated first; never where a certificate is written.
+    twins: bool = True
+    # File for the certificate of the proof (docs/certificates.md).
     certificate: str | PathLike[str] | None = None
 
     name: ClassVar[str] = "exact"
@@ -40,31 +43,49 @@ class Exact:
 
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
         """Search for a proof."""
-        proof = Proof(without_twins(candidates, self.twins and self.certificate is None), run)
-        for component in proof.components if self.certificate is not None else ():
+        return prove(candidates, run, twins=self.twins, certificate=self.certificate)
+
+
+def prove(
+    candidates: Candidates,
+    run: Run,
+    *,
+    twins: bool = True,
+    certificate: str | PathLike[str] | None = None,
+    plan: Plan = PLAN,
+) -> Ending:
+    """Search for the best network with a proof, by the methods of the plan, and write its certificate."""
+    proof = Proof(without_twins(candidates, twins and certificate is None), run, plan)
+    if certificate is not None:
+        for component in proof.components:
             component.tree = component.node = BranchNode()
-        proof.prove()
-        left = [component for component in proof.components if not component.proved]
-        nodes = sum(branch(component, run) for component in left if not component.too_large)
-        statistics = {"nodes": nodes, **proof.statistics}
-        if run.proved:
-            if self.certificate is None:
-                return Ending("optimal", statistics)
-            file, sentence = write_certificate(proof, run, self.certificate)
-            return Ending(f"optimal; {sentence}", statistics, file)
-        reason = "the linear program could not be solved"
-        if run.over:
-            reason = "time limit reached"
-        elif any(component.too_large for component in left):
-            reason = "a component has too many variables for a proof"
-        return Ending(f"{reason}; best so far returned", statistics)
+    proof.prove()
+    left = [component for component in proof.components if not component.proved]
+    nodes = sum(branch(component, run) for component in left if not component.too_large)
+    statistics = {"nodes": nodes, **proof.statistics}
+    if not run.proved:
+        too_large = any(component.too_large for component in left)
+        return Ending(f"{_obstacle(run, too_large)}; best so far returned", statistics)
+    if certificate is None:
+        return Ending("optimal", statistics)
+    file, sentence = write_certificate(proof, run, certificate)
+    return Ending(f"optimal; {sentence}", statistics, file)
+
+
+def _obstacle(run: Run, too_large: bool) -> str:
+    """Return why there is no proof."""
+    if run.over:
+        return "time limit reached"
+    if too_large:
+        return "a component has too many variables for a proof"
+    return "the linear program could not be solved"
 
 
 @dataclass(frozen=True, slots=True)
 class ExactThenAnneal:
-    """`exact` for a share of the time, then `anneal` from what it found, until its bound, time or patience ends.
+    """`exact` for a share of the time, then `anneal` from its network until time or patience ends.
 
-    Most networks of a few dozen variables are proved in the first part; for the others it leaves a
+    Most networks of a few dozen variables are proved in the first part. For the others it returns a
     bound, so that the annealer's result has a gap."""
 
     share: float = 0.3  # of the time limit that the proof may take
@@ -86,7 +107,8 @@ class ExactThenAnneal:
 
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
         """Run both solvers in turn."""
-        with run.shortened(self.share * run.left if run.limits.seconds is not None else math.inf):
+        seconds = math.inf if run.limits.seconds is None else self.share * run.left
+        with run.shortened(seconds):
             proof = Exact()(candidates, run)
         if run.proved or run.over:
             return proof
@@ -116,7 +138,8 @@ def upper_bound(
     """
     if not seconds >= 0:
         raise SettingError(f"{seconds} s for a bound; give 0 or more")
-    proof, run = _thorough_proof(candidates, seconds, True, on_progress, "bound")
+    run = Run(candidates, Limits(seconds), Workers(1), None, on_progress, "bound")
+    proof = _relaxed(candidates, run, twins=True)
     return Bound(run.bound, run.score, proof.statistics["cuts"], run.elapsed, bool(run.stop[0]))
 
 
@@ -137,7 +160,7 @@ class Presolved:
 
     @property
     def candidates(self) -> Candidates:
-        """Those that are left."""
+        """The remaining candidates."""
         return self.reduced.candidates
 
     @property
@@ -166,29 +189,28 @@ class Presolved:
     def describe(self) -> list[str]:
         """Return the result in a few lines for people."""
         names = self.original.names
+        before, after = self.original.total, self.candidates.total
         lines = [
-            f"{self.candidates.total:,} of {self.original.total:,} candidate sets are left ({self.seconds:.3g} s)",
+            f"{after:,} of {before:,} candidate sets are left ({self.seconds:.3g} s)",
             f"the parents of {self.fixed} of {self.original.n} variables are known",
         ]
         if self.twins:
-            lines.append(
-                "twins: "
-                + ", ".join(f"{names[twin]} of {names[other]}" for twin, other in self.twins)
-            )
-        return [
-            *lines,
-            f"the best network found scores {self.score:,.6f}; none scores more than {self.bound:,.6f}",
-        ]
+            pairs = [f"{names[twin]} of {names[other]}" for twin, other in self.twins]
+            lines.append(f"twins: {', '.join(pairs)}")
+        best = f"the best network found scores {self.score:,.6f}"
+        lines.append(f"{best}; none scores more than {self.bound:,.6f}")
+        return lines
 
     def restore(self, solution: Solution) -> Solution:
         """Return the solution as one of the original candidates."""
         choice = self.reduced.invert(solution.choice)
+        bound = min(solution.bound + self.reduced.rounding, self.bound)
         return replace(
             solution,
             parents=self.original.parents_at(choice),
             choice=choice,
             empty_score=math.fsum((self.original.plain or self.original).base_scores.tolist()),
-            bound=max(solution.score, min(solution.bound + self.reduced.rounding, self.bound)),
+            bound=max(solution.score, bound),
         )
 
 
@@ -212,20 +234,18 @@ def presolve(
     True
     """
     check(candidates)
-    proof, run = _thorough_proof(candidates, seconds, twins, on_progress, "presolve")
+    run = Run(candidates, Limits(seconds), Workers(1), None, on_progress, "presolve")
+    proof = _relaxed(candidates, run, twins)
     left = with_required_edges(proof.reduced, proof.kept)
-    return Presolved(
-        candidates, left, run.score, max(run.bound, run.score), run.elapsed, bool(run.stop[0])
-    )
+    bound = max(run.bound, run.score)
+    return Presolved(candidates, left, run.score, bound, run.elapsed, bool(run.stop[0]))
 
 
-def _thorough_proof(
-    candidates: Candidates, seconds: float, twins: bool, on_progress: OnProgress, name: str
-) -> tuple[Proof, Run]:
-    """Return the proof as far as the relaxation goes in this time, and its run."""
-    Exact().prepare()
-    run = Run(candidates, Limits(seconds), Workers(1), None, on_progress, name)
+def _relaxed(candidates: Candidates, run: Run, twins: bool) -> Proof:
+    """Return the proof as far as the relaxation goes in the time of the run."""
+    with run.paused():
+        Exact().prepare()
     with stopping(run.stop):
         proof = Proof(without_twins(candidates, twins), run)
         proof.relax()
-    return proof, run
+    return proof

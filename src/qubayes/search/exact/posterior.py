@@ -1,4 +1,4 @@
-"""Sums over all networks of candidate sets: posterior probabilities of families and edges; the consensus network.
+"""Sums over all networks of candidate sets: posterior probabilities of sets and edges; the consensus.
 
 Every network has the weight exp(score): with a Bayesian score this is its posterior probability
 under a uniform prior over the networks that are made of the candidate sets, up to a common factor.
@@ -20,9 +20,10 @@ apart; one of k vertices takes 3^k steps. The terms of Z(S) add up to at most 2^
 stays below 2^k * 1e-16."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,22 +31,23 @@ from ...candidates import Candidates, prune
 from ...foundation.arrays import Bools, Floats, Ints, frozen
 from ...foundation.errors import TooLargeError
 from ...foundation.graph import strong_components
-from ...foundation.jit import inner, kernel
+from ...foundation.jit import inlined, inner, kernel
 from ...network import Network
 from ..run import Limits, Run
 from ..solve import solve
 
-# vertices of a component: 20 * 2^20 sums take 170 MB, and 3^20 steps at most a minute or so
-LARGEST = 20
-SLICE = 50_000_000  # steps between two looks at the clock
+# Of a component: 20 * 2^20 sums take 170 MB, and 3^20 steps at most a minute or so.
+MOST_SUMMED_VERTICES = 20
+_STEPS_PER_CALL = 50_000_000  # between two looks at the clock
 # Logarithm of a relative weight that is left out of Z(S): Z(U) is at most 20! = e^42 times its
 # scale, and there are at most 2^20 = e^14 terms, so all of them add up to less than e^-64.
-NEGLIGIBLE = -120.0
+_NEGLIGIBLE = -120.0
 # The same of the largest product of A over orders that begin with U. All signed terms through such
 # U add up to at most e^-100 times the number of ordered partitions of 20 vertices, 2.7 * 10^21:
 # less than 10^-21.
-NEGLIGIBLE_FIRST = -100.0
-MOST_PARENTS = 16  # doubtful parents of a vertex of the consensus: 2^16 sets
+_NEGLIGIBLE_FIRST = -100.0
+_MOST_DOUBTFUL_PARENTS = 16  # of a vertex of the consensus: 2^16 sets
+_LEAST_GAIN = 1e-9  # an edge that gains less is in no consensus
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,33 +65,31 @@ class Posterior:
 
 
 def posterior(candidates: Candidates, run: Run | None = None) -> Posterior | None:
-    """Return the probability of every candidate set and edge; None if the time of the run is over before.
+    """Return the probability of every candidate set and edge; None if the run is over before.
 
     >>> from qubayes.candidates import example
     >>> found = posterior(example())
     >>> bool(abs(found.families.sum() - 8) < 1e-9)  # every vertex has one set
     True
     """
-    components = strong_components(candidates.families.arcs())
-    if (largest := max(map(len, components), default=0)) > LARGEST:
+    families = candidates.families
+    components = strong_components(families.arcs())
+    largest = max(map(len, components), default=0)
+    if largest > MOST_SUMMED_VERTICES:
         raise TooLargeError(
-            f"a component of {largest} variables; sums over all its networks take 3^{largest} steps, at most "
-            f"3^{LARGEST} are allowed: list the best networks instead"
+            f"a component of {largest} variables; sums over all its networks take 3^{largest} "
+            f"steps, at most 3^{MOST_SUMMED_VERTICES} are allowed: list the best networks instead"
         )
-    probabilities, log_mass = np.zeros(len(candidates.scores)), 0.0
+    probabilities = np.zeros(len(candidates.scores))
+    log_mass = 0.0
     for vertices in components:
-        weights = _weights(candidates, vertices)
-        mass = _sum(weights, probabilities, run)
+        mass = _sum(Weights.of(candidates, vertices), probabilities, run)
         if mass is None:
             return None
         log_mass += mass
     edges = np.zeros((candidates.n, candidates.n))
-    families = candidates.families
-    np.add.at(
-        edges,
-        (families.members, families.member_owners),
-        np.repeat(probabilities, np.diff(families.set_start)),
-    )
+    places = (families.members, families.member_owners)
+    np.add.at(edges, places, probabilities[families.sets_of_members])
     return Posterior(
         candidates.names,
         log_mass,
@@ -106,10 +106,40 @@ class Weights(NamedTuple):
     masks: Ints  # their members inside the component
     scores: Floats
     inside: Floats  # (k, 2^k) logarithm of A_j(U)
-    # (2^k,) logarithm of the largest product of A over orders; Z(U) is 1 to k! times it
+    # (2^k,) logarithm of the largest product of A over orders; Z(U) is 1 to k! times it.
     scale: Floats
-    # (2^k,) whether networks in which U comes first have more than a negligible weight
+    # (2^k,) whether networks in which U comes first have more than a negligible weight.
     alive: Bools
+
+    @staticmethod
+    def of(candidates: Candidates, vertices: Ints) -> "Weights":
+        """Return the weights of the sets of these vertices."""
+        families, numbers = candidates.families.inside(vertices)
+        k = families.n
+        start = families.vertex_start
+        masks = families.masks().astype(np.int64)
+        scores = candidates.scores[numbers]
+        inside = np.full((k, 1 << k), -np.inf)
+        with np.errstate(invalid="ignore"):
+            for vertex in range(k):
+                its = slice(start[vertex], start[vertex + 1])
+                np.logaddexp.at(inside[vertex], masks[its], scores[its])
+                _sum_over_subsets(inside[vertex])
+        scale = np.full(1 << k, -np.inf)
+        scale[0] = 0.0
+        rest = np.full(1 << k, -np.inf)
+        rest[-1] = 0.0
+        _fill_scale(inside, scale, rest)
+        alive = scale + rest > scale[-1] + _NEGLIGIBLE_FIRST
+        return Weights(start, numbers, masks, scores, inside, scale, alive)
+
+
+def _sum_over_subsets(logs: Floats) -> None:
+    """Replace each of the 2^k logarithms by that of the sum over all subsets of its mask."""
+    k = len(logs).bit_length() - 1
+    for member in range(k):
+        halves = logs.reshape(-1, 2, 1 << member)
+        np.logaddexp(halves[:, 0], halves[:, 1], out=halves[:, 1])
 
 
 class Sums(NamedTuple):
@@ -127,44 +157,17 @@ class Terms(NamedTuple):
     targets: Ints  # (2^k,) U + T
 
 
-def _weights(candidates: Candidates, vertices: Ints) -> Weights:
-    """Return the weights of the sets of these vertices."""
-    families, numbers = candidates.families.inside(vertices)
-    k = families.n
-    start = families.vertex_start
-    masks = families.masks().astype(np.int64)
-    inside = np.full((k, 1 << k), -np.inf)
-    scores = candidates.scores[numbers]
-    with np.errstate(invalid="ignore"):
-        for vertex in range(k):
-            its = slice(start[vertex], start[vertex + 1])
-            np.logaddexp.at(inside[vertex], masks[its], scores[its])
-            for member in range(k):
-                halves = inside[vertex].reshape(-1, 2, 1 << member)
-                np.logaddexp(halves[:, 0], halves[:, 1], out=halves[:, 1])
-    scale, rest = np.full((2, 1 << k), -np.inf)
-    scale[0] = rest[-1] = 0.0
-    _fill_scale(inside, scale, rest)
-    return Weights(
-        start, numbers, masks, scores, inside, scale, scale + rest > scale[-1] + NEGLIGIBLE_FIRST
-    )
-
-
 def _sum(weights: Weights, probabilities: Floats, run: Run | None) -> float | None:
-    """Write the probabilities of the sets of a component; return the logarithm of Z, None if the time is over."""
-    k, every = len(weights.inside), len(weights.scale)
+    """Write the probabilities of the sets of a component; return log Z, None if the run is over before."""
+    every = len(weights.scale)
     sums = Sums(np.zeros(every), np.zeros(every))
-    terms = Terms(np.zeros(every), np.zeros(every), np.zeros(every, np.int64))
     sums.masses[0] = 1.0
-    steps = np.cumsum(
-        np.where(weights.alive, 1 << (k - np.bitwise_count(np.arange(every)).astype(np.int64)), 0)
-    )
-    cuts = np.searchsorted(steps, np.arange(SLICE, int(steps[-1]), SLICE))
-    slices = list(pairwise(np.unique([0, *cuts, every]).tolist()))
+    terms = Terms(np.zeros(every), np.zeros(every), np.zeros(every, np.int64))
     if run is not None:
         with run.paused():  # compile
-            for add in (_add_forwards, _add_backwards):
-                add(weights, sums, terms, 0, 0, probabilities)
+            _add_forwards(weights, sums, terms, 0, 0, probabilities)
+            _add_backwards(weights, sums, terms, 0, 0, probabilities)
+    slices = _slices(weights)
     for add, order in ((_add_forwards, slices), (_add_backwards, slices[::-1])):
         for first, last in order:
             if run is not None and run.over:
@@ -173,10 +176,21 @@ def _sum(weights: Weights, probabilities: Floats, run: Run | None) -> float | No
     return float(weights.scale[-1] + math.log(sums.masses[-1]))
 
 
+def _slices(weights: Weights) -> list[tuple[int, int]]:
+    """Return ranges of masks, each with some `_STEPS_PER_CALL` steps."""
+    every = len(weights.scale)
+    outside = len(weights.inside) - np.bitwise_count(np.arange(every)).astype(np.int64)
+    steps = np.cumsum(np.where(weights.alive, 1 << outside, 0))
+    goals = np.arange(_STEPS_PER_CALL, int(steps[-1]), _STEPS_PER_CALL)
+    cuts = np.searchsorted(steps, goals)
+    return list(pairwise(np.unique([0, *cuts, every]).tolist()))
+
+
 @kernel
 def _fill_scale(inside: Floats, scale: Floats, rest: Floats) -> None:
-    """Set the largest log product of A over orders of each set of vertices, and over orders of those outside it."""
-    k, full = len(inside), len(scale) - 1
+    """Set the largest log product of A over orders of each set of vertices, and of those outside it."""
+    k = len(inside)
+    full = len(scale) - 1
     for s in range(1, full + 1):
         for vertex in range(k):
             if (s >> vertex) & 1:
@@ -195,7 +209,10 @@ def _fill_terms(weights: Weights, u: int, terms: Terms) -> int:
     T runs over the sets outside u; place 0 is the empty one.
     """
     logs, signed, targets = terms
-    logs[0], signed[0], targets[0], count = 0.0, -1.0, u, 1
+    logs[0] = 0.0
+    signed[0] = -1.0
+    targets[0] = u
+    count = 1
     for vertex in range(len(weights.inside)):
         if not (u >> vertex) & 1:
             for place in range(count):
@@ -205,7 +222,7 @@ def _fill_terms(weights: Weights, u: int, terms: Terms) -> int:
             count <<= 1
     for place in range(1, count):
         log = weights.scale[u] + logs[place] - weights.scale[targets[place]]
-        signed[place] *= math.exp(log) if log > NEGLIGIBLE else 0.0  # 0 also where both are -inf
+        signed[place] *= math.exp(log) if log > _NEGLIGIBLE else 0.0  # 0 also where both are -inf
     signed[0] = 0.0
     return count
 
@@ -215,11 +232,12 @@ def _add_forwards(
     weights: Weights, sums: Sums, terms: Terms, first: int, last: int, probabilities: Floats
 ) -> None:
     """Add what Z(u) contributes to larger sets, for u from first to last - 1."""
-    masses, signed, targets = sums.masses, terms.signed, terms.targets
+    signed = terms.signed
+    targets = terms.targets
     for u in range(first, last):
         if weights.alive[u]:
             for place in range(1, _fill_terms(weights, u, terms)):
-                masses[targets[place]] += masses[u] * signed[place]
+                sums.masses[targets[place]] += sums.masses[u] * signed[place]
 
 
 @kernel
@@ -231,62 +249,74 @@ def _add_backwards(
     The probability that the vertices of u come first, and `vertex` next and without a child, is the
     signed sum of the terms with `vertex` in T; folding the upper half of the places onto the lower
     one gives it for each vertex in turn."""
-    masses, slopes, signed, targets = sums.masses, sums.slopes, terms.signed, terms.targets
-    full = len(masses) - 1
+    signed = terms.signed
+    slopes = sums.slopes
+    full = len(slopes) - 1
     for u in range(last - 1, first - 1, -1):
         if not weights.alive[u]:
             continue
         count = _fill_terms(weights, u, terms)
-        slopes[u] = 0.0 if u < full else 1.0 / masses[full]
+        slopes[u] = 0.0 if u < full else 1.0 / sums.masses[full]
         for place in range(1, count):
-            signed[place] *= slopes[targets[place]]
+            signed[place] *= slopes[terms.targets[place]]
             slopes[u] += signed[place]
         for vertex in range(len(weights.inside) - 1, -1, -1):
-            if (u >> vertex) & 1:
-                continue
-            count >>= 1
-            share = 0.0
-            for place in range(count):
-                share += signed[count + place]
-                signed[place] += signed[count + place]
-            share *= masses[u]
-            for s in range(weights.start[vertex], weights.start[vertex + 1]):
-                if share != 0.0 and weights.masks[s] & ~u == 0:
-                    number = weights.numbers[s]
-                    probabilities[number] += share * math.exp(
-                        weights.scores[s] - weights.inside[vertex, u]
-                    )
+            if not (u >> vertex) & 1:
+                count >>= 1
+                share = sums.masses[u] * _fold(signed, count)
+                _add_probabilities(weights, vertex, u, share, probabilities)
+
+
+@inlined
+def _fold(signed: Floats, count: int) -> Any:
+    """Fold the upper half of the places onto the lower one; return the sum of the upper half."""
+    total = 0.0
+    for place in range(count):
+        total += signed[count + place]
+        signed[place] += signed[count + place]
+    return total
+
+
+@inlined
+def _add_probabilities(
+    weights: Weights, vertex: int, u: int, share: float, probabilities: Floats
+) -> None:
+    """Share a probability among the sets of the vertex inside u."""
+    for s in range(weights.start[vertex], weights.start[vertex + 1]):
+        if share != 0.0 and weights.masks[s] & ~u == 0:
+            log = weights.scores[s] - weights.inside[vertex, u]
+            probabilities[weights.numbers[s]] += share * math.exp(log)
 
 
 def consensus(names: tuple[str, ...], edges: Floats) -> Network:
-    """Return the network that is expected to be right for the most pairs of variables, given probabilities of edges.
+    """Return the network expected to be right for the most pairs of variables, given edge probabilities.
 
     A network is right for a pair if it has the true edge in its direction, or rightly none. An edge
     a -> b gains P(a -> b) - P(no edge between a and b); the sum of gains is maximised over acyclic
     networks by the exact solver."""
     gains = edges - (1.0 - edges - edges.T)
     np.fill_diagonal(gains, 0.0)
-    useful = gains > 1e-9
+    useful = gains > _LEAST_GAIN
     component = np.zeros(len(names), np.int64)
     for number, vertices in enumerate(strong_components(useful)):
         component[vertices] = number
     free = useful & (component[:, None] != component)  # such an edge is in no cycle
     lists = []
     for child in range(len(names)):
-        always, doubtful = (
-            np.flatnonzero(free[:, child]),
-            np.flatnonzero((useful & ~free)[:, child]),
-        )
-        if len(doubtful) > MOST_PARENTS:
+        always = np.flatnonzero(free[:, child]).tolist()
+        doubtful = np.flatnonzero((useful & ~free)[:, child]).tolist()
+        if len(doubtful) > _MOST_DOUBTFUL_PARENTS:
             raise TooLargeError(
-                f"{len(doubtful)} parents of {names[child]!r} may be in the consensus, at most {MOST_PARENTS} are "
-                "allowed; learn from more data, or take networks within a smaller Bayes factor"
+                f"{len(doubtful)} parents of {names[child]!r} may be in the consensus, at most "
+                f"{_MOST_DOUBTFUL_PARENTS} are allowed; learn from more data, or take networks "
+                "within a smaller Bayes factor"
             )
-        subsets = (
-            more
-            for size in range(len(doubtful) + 1)
-            for more in combinations(doubtful.tolist(), size)
-        )
-        sets = [tuple(sorted((*always.tolist(), *more))) for more in subsets]
+        sets = [tuple(sorted([*always, *more])) for more in _subsets(doubtful)]
         lists.append([(members, float(gains[list(members), child].sum())) for members in sets])
     return solve(prune(names, lists), "exact", limits=Limits(None)).network
+
+
+def _subsets(members: list[int]) -> Iterator[tuple[int, ...]]:
+    """Yield all subsets, small ones first."""
+    for size in range(len(members) + 1):
+        yield from combinations(members, size)
