@@ -45,8 +45,8 @@ from qubayes.network import read_network, sample_dataset
 from qubayes.scores import Score
 from qubayes.search import Limits, Solution, solve, solver_named
 from qubayes.search.checker import RefusedError, check
+from qubayes.search.exact.component_proof import compile_order_search
 from qubayes.search.exact.ideals import compile_ideals
-from qubayes.search.exact.proof import compile_order_search
 
 NETWORKS = (
     "asia",

@@ -4,6 +4,7 @@ from functools import cache
 from itertools import combinations
 
 import numpy as np
+import polars as pl
 
 from qubayes.candidates import Candidates, prune
 from qubayes.data import Dataset
@@ -43,6 +44,57 @@ def with_required_edge(
     )
     lists[parent] = [(members, score) for members, score in lists[parent] if child not in members]
     return prune(free.names, lists)
+
+
+def sparse_candidates(n: int, seed: int) -> Candidates:
+    """Few sets, mostly of earlier vertices: many components."""
+    random = np.random.default_rng(seed)
+    lists = []
+    for vertex in range(n):
+        near = [v for v in range(max(0, vertex - 3), min(n, vertex + 2)) if v != vertex]
+        sets = {(): -10.0}
+        for _ in range(4):
+            members = tuple(sorted(random.permutation(near)[: random.integers(1, 3)].tolist()))
+            sets.setdefault(members, -10.0 + 9.0 * random.random())
+        lists.append(list(sets.items()))
+    return prune([f"v{v}" for v in range(n)], lists)
+
+
+def symmetric(n: int, seed: int) -> Candidates:
+    """Random candidates made symmetric under the exchange of vertices 0 and 1, none with a set that holds both."""
+    random = random_candidates(n, seed, sets=10)
+    swap = {0: 1, 1: 0}
+    lists: list[dict[tuple[int, ...], float]] = [{} for _ in range(n)]
+    for vertex in range(n):
+        for members, score in random.of(vertex):
+            if (
+                not {0, 1} <= {*members} | ({vertex} if vertex > 1 else set())
+                or len({0, 1} & {*members}) < 2
+            ):
+                other = tuple(sorted(swap.get(member, member) for member in members))
+                score = lists[vertex].get(members, score)
+                lists[vertex][members] = lists[swap.get(vertex, vertex)][other] = score
+    return prune([f"v{v}" for v in range(n)], [list(family.items()) for family in lists])
+
+
+def small_candidates(seed: int) -> list[Candidates]:
+    """Candidates of few networks, with ties, required edges and several components."""
+    return [
+        random_candidates(5, seed, sets=6),
+        random_candidates(4, seed, sets=7, ties=True),
+        random_candidates(6, seed, sets=4),
+        with_required_edge(5, seed),
+        sparse_candidates(6, seed),
+    ]
+
+
+def data_with_twins(seed: int, rows: int = 60) -> pl.DataFrame:
+    """a, b, c of two or three states; A and Aa are a renamed, B is b renamed."""
+    random = np.random.default_rng(seed)
+    a = random.integers(0, 2, rows)
+    b = np.where(random.random(rows) < 0.8, a, random.integers(0, 3, rows))
+    c = np.where(random.random(rows) < 0.7, (a + b) % 2, random.integers(0, 2, rows))
+    return pl.DataFrame({"a": a, "b": b, "A": 1 - a, "c": c, "B": (b + 1) % 3, "Aa": a + 7})
 
 
 class TickingClock:

@@ -16,9 +16,7 @@ from qubayes.foundation.graph import find_cycle
 from qubayes.network import Network, cpdag
 from qubayes.search import Limits
 from qubayes.search.exact import alternatives
-from qubayes.search.exact import proof as proof_module
-from solve_cases import best_score, random_candidates, with_required_edge
-from test_components import sparse_candidates
+from solve_cases import random_candidates, small_candidates
 
 
 def every_network(candidates: Candidates) -> list[tuple[float, tuple[tuple[int, ...], ...]]]:
@@ -32,20 +30,10 @@ def every_network(candidates: Candidates) -> list[tuple[float, tuple[tuple[int, 
     return sorted(found, key=lambda item: -item[0])
 
 
-def cases(seed: int) -> list[Candidates]:
-    return [
-        random_candidates(5, seed, sets=6),
-        random_candidates(4, seed, sets=7, ties=True),
-        random_candidates(6, seed, sets=4),
-        with_required_edge(5, seed),
-        sparse_candidates(6, seed),
-    ]
-
-
 @pytest.mark.parametrize("factor", [1.0, 3.0, 200.0, 1e9])
 @pytest.mark.parametrize("seed", range(4))
 def test_all_networks_within_a_factor(seed, factor):
-    for candidates in cases(seed):
+    for candidates in small_candidates(seed):
         known = every_network(candidates)
         close = [
             (score, parents)
@@ -62,7 +50,7 @@ def test_all_networks_within_a_factor(seed, factor):
 @pytest.mark.parametrize("best", [1, 2, 10, 300])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_k_best_networks(seed, best):
-    for candidates in cases(seed):
+    for candidates in small_candidates(seed):
         known = every_network(candidates)
         found = alternatives(candidates, best)
         assert found.complete and len(set(found.networks)) == len(found.networks) == min(
@@ -129,27 +117,6 @@ def test_both_limits_hold():
     assert len(alternatives(candidates, 2, within=1e9).networks) == 2
 
 
-@pytest.mark.parametrize("light", [0, 5000])
-def test_larger_problems_agree_with_dynamic_programming(light, monkeypatch):
-    """The best score by dynamic programming, the next by forbidding each set of the best network in turn."""
-    monkeypatch.setattr(proof_module, "LIGHT", light)
-    candidates = random_candidates(8, 2, sets=12)
-    found = alternatives(candidates, 2)
-    assert found.scores[0] == pytest.approx(best_score(candidates))
-    second = []
-    for vertex, members in enumerate(found.networks[0]):
-        (number,) = [
-            first + place
-            for first in [int(candidates.families.vertex_start[vertex])]
-            for place, (each, _) in enumerate(candidates.of(vertex))
-            if each == members
-        ]
-        scores = candidates.scores.copy()
-        scores[number] = -1e9
-        second.append(best_score(Candidates(candidates.names, candidates.families, scores)))
-    assert found.scores[1] == pytest.approx(max(second))
-
-
 def test_edges_and_classes_are_those_of_the_listed_networks():
     candidates = random_candidates(5, 3, ties=True)
     found = alternatives(candidates, within=50.0)
@@ -164,16 +131,6 @@ def test_edges_and_classes_are_those_of_the_listed_networks():
     assert sorted(number for its in classes for number in its) == list(range(len(found.networks)))
     kinds = [{cpdag(Network(found.names, found.networks[i])) for i in its} for its in classes]
     assert all(len(kind) == 1 for kind in kinds) and len(set.union(*kinds)) == len(classes)
-
-
-def test_too_many_networks_are_not_called_complete(monkeypatch):
-    from qubayes.search.exact import Alternatives
-
-    module = __import__(Alternatives.__module__, fromlist=["MOST"])
-    monkeypatch.setattr(module, "MOST", 5)
-    found = alternatives(random_candidates(5, 0), within=1e6)
-    assert not found.complete and "too many" in found.status and len(found.networks) <= 5
-    assert "others may be missing" in found.describe()[0]
 
 
 def test_without_time_one_network_is_listed_and_nothing_claimed():

@@ -408,17 +408,19 @@ def _certificates(folder: Path) -> tuple[list[bytes], Read]:
     """Scores and a certificate, given to the checker; it imports nothing of ours, so its error is its own."""
     from qubayes.candidates import write_candidates
     from qubayes.foundation.files import read_bytes
-    from qubayes.search import Limits, checker, solve, solver_named
-    from qubayes.search.exact import proof
+    from qubayes.foundation.workers import Workers
+    from qubayes.search import Limits, Run, checker
+    from qubayes.search.exact.exact import prove
+    from qubayes.search.exact.plan import PLAN
 
     found: list[bytes] = []
     place, scores_place = folder / "proof.json", folder / "scores.jkl"
-    limits = proof.LARGEST, proof.FEW, proof.LEAST
-    for largest, few, least in (limits, (0, 0, 0.9)):  # mode root, and mostly mode branch
-        proof.LARGEST, proof.FEW, proof.LEAST = largest, few, least
+    branching = PLAN._replace(order_graph_vertices=0, few_cuts=0, least_violation=0.9)
+    for plan in (PLAN, branching):  # mode root, and mostly mode branch
         for seed in range(3):
             candidates = _random_candidates(6, seed)
-            solve(candidates, solver_named("exact", certificate=place), limits=Limits(None))
+            run = Run(candidates, Limits(None), Workers(1))
+            prove(candidates, run, certificate=place, plan=plan)
             scores = _bytes(
                 folder, ".jkl", lambda path, these=candidates: write_candidates(these, path)
             )
@@ -428,7 +430,6 @@ def _certificates(folder: Path) -> tuple[list[bytes], Read]:
                 part["mode"], part["cuts"] = "search", [step[:2] for step in part["cuts"]]
             content = damage.signed(json.dumps(searched).encode())
             found.append(b"%d\n" % len(scores) + scores + content)
-    proof.LARGEST, proof.FEW, proof.LEAST = limits
 
     def read(path: Path, random: Random) -> object:
         line, rest = path.read_bytes().split(b"\n", 1)

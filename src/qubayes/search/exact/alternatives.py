@@ -291,16 +291,13 @@ def list_alternatives(
     wanted: Wanted,
     *,
     most: int = MOST_NETWORKS,
-    summed_vertices: int = MOST_SUMMED_VERTICES,
     plan: Plan = PLAN,
 ) -> Alternatives:
-    """Return the wanted networks: multipliers of a proof, the enumeration, then sums over all networks.
-
-    Components of more than `summed_vertices` are not summed."""
+    """Return the wanted networks: multipliers of a proof, the enumeration, then sums over all networks."""
     bounded, statistics = _bounded(candidates, run, min(wanted.farthest, _SPARE), plan)
     found = _enumerated(candidates, bounded, run, wanted, most)
     components = strong_components(candidates.families.arcs())
-    small = max(map(len, components), default=0) <= summed_vertices
+    small = max(map(len, components), default=0) <= MOST_SUMMED_VERTICES
     return replace(
         found,
         posterior=posterior(candidates, run) if small else None,

@@ -2,22 +2,26 @@
 
 import math
 import tracemalloc
-from typing import Any
 
 import numpy as np
 import pytest
+from test_proofs import every_cluster, proved, some_halves
 
 from qubayes.candidates import Candidates
 from qubayes.foundation.jit import kernel
 from qubayes.foundation.workers import Workers
-from qubayes.search import Limits, solve
-from qubayes.search.exact import ideals, proof
+from qubayes.search import Limits, Run
+from qubayes.search.exact import ideals
+from qubayes.search.exact.component_proof import ComponentProof
 from qubayes.search.exact.cuts import ClusterCuts, ScoredSets, no_cuts
 from qubayes.search.exact.ideals import compile_ideals, greedy_duals, memory, search_ideals
+from qubayes.search.exact.plan import PLAN
 from qubayes.search.exact.relaxation import Bounded, lagrangian_bounds
-from qubayes.search.run import Run
+from qubayes.search.reduction import split
 from solve_cases import best_score, random_candidates, with_required_edge
-from test_exact import every_cluster, some_halves
+
+# Many sets: the linear program is not tried first.
+SEARCH = PLAN._replace(easy_sets=0)
 
 
 def sets_of(candidates: Candidates) -> ScoredSets:
@@ -28,8 +32,8 @@ def run_of(candidates: Candidates, limits: Limits | None = None) -> Run:
     return Run(candidates, limits or Limits(None), Workers(1))
 
 
-def least_loss(candidates: Candidates) -> float:
-    """The loss of the best network."""
+def least_cost(candidates: Candidates) -> float:
+    """The cost of the best network."""
     top = math.fsum(candidates.scores[candidates.families.vertex_start[:-1]].tolist())
     return top - best_score(candidates)
 
@@ -55,7 +59,7 @@ def test_no_network_is_below_the_bound_of_a_search(seed):
     sets, bounded, optimum = (
         sets_of(candidates),
         random_bound(candidates, seed),
-        least_loss(candidates),
+        least_cost(candidates),
     )
     for part in (0.0, 0.3, 0.7, 0.99):
         threshold = bounded.cost + part * (optimum - bounded.cost)
@@ -78,7 +82,7 @@ def test_the_bound_of_a_state_is_below_every_completion(seed):
     """For all sets of first vertices, by dynamic programming from the end; the empty one has the multipliers' bound."""
     n = 5
     candidates = random_candidates(n, seed, sets=6)
-    sets, optimum = sets_of(candidates), least_loss(candidates)
+    sets, optimum = sets_of(candidates), least_cost(candidates)
     bounded = max(
         (scaled(random_bound(candidates, seed), sets, size) for size in (0.1, 0.3, 1.0)),
         key=lambda b: b.cost,
@@ -125,7 +129,7 @@ def test_a_potential_keeps_states_away():
     sets, allowed = sets_of(candidates), everything(candidates)
     plain = lagrangian_bounds(sets, no_cuts(9), np.zeros(0), allowed, 100.0)
     raised = greedy_duals(sets, plain, allowed, 100.0, 0)
-    optimum = least_loss(candidates)
+    optimum = least_cost(candidates)
     states = [
         search_ideals(sets, bounded, allowed, optimum, 600, 100.0, run_of(candidates)).states
         for bounded in (plain, raised)
@@ -140,14 +144,14 @@ def test_greedy_duals_raise_a_sound_bound(seed):
     bounded = lagrangian_bounds(sets, no_cuts(8), np.zeros(0), allowed, 100.0)
     raised = greedy_duals(sets, bounded, allowed, 100.0, seed)
     assert (raised.weights > 0).all() and (raised.cuts.needs == 1).all()
-    assert 0.0 < raised.cost <= least_loss(candidates) + 1e-9
-    if raised.cost < least_loss(candidates) - 1e-6:
-        assert raised.cost > 0.3 * least_loss(candidates)
+    assert 0.0 < raised.cost <= least_cost(candidates) + 1e-9
+    if raised.cost < least_cost(candidates) - 1e-6:
+        assert raised.cost > 0.3 * least_cost(candidates)
     given = random_bound(candidates, seed)
     assert (
         given.cost
         <= greedy_duals(sets, given, allowed, 100.0, seed).cost
-        <= least_loss(candidates) + 1e-9
+        <= least_cost(candidates) + 1e-9
     )
 
 
@@ -156,7 +160,7 @@ def test_too_many_states_end_the_search():
     sets, allowed = sets_of(candidates), everything(candidates)
     plain = lagrangian_bounds(sets, no_cuts(9), np.zeros(0), allowed, 100.0)
     found = search_ideals(
-        sets, plain, allowed, least_loss(candidates), 20, 100.0, run_of(candidates)
+        sets, plain, allowed, least_cost(candidates), 20, 100.0, run_of(candidates)
     )
     assert not found.finished and found.states == 20
 
@@ -170,7 +174,7 @@ def test_a_search_that_is_out_of_time_says_so():
     )
     run.stop[0] = True
     plain = lagrangian_bounds(sets, no_cuts(9), np.zeros(0), allowed, 100.0)
-    assert not search_ideals(sets, plain, allowed, least_loss(candidates), 600, 100.0, run).finished
+    assert not search_ideals(sets, plain, allowed, least_cost(candidates), 600, 100.0, run).finished
 
 
 def test_the_memory_is_known_beforehand():
@@ -188,80 +192,75 @@ def test_the_memory_is_known_beforehand():
 
 
 @pytest.mark.parametrize("n", [5, 9, 11])
-def test_ideals_prove_without_a_linear_program(n, monkeypatch):
-    monkeypatch.setattr(proof, "LIGHT", 0)
+def test_ideals_prove_without_a_linear_program(n):
     for seed in range(4):
         candidates = random_candidates(n, seed, sets=30)
-        solution = solve(candidates, "exact", limits=Limits(None))
-        assert solution.proved and solution.score == pytest.approx(best_score(candidates), abs=1e-9)
-        assert solution.statistics["rounds"] == solution.statistics["nodes"] == 0
-        assert solution.statistics["states"] > 0 or n == 5  # where greedy duals may be enough
+        run, ending = proved(candidates, SEARCH, None)
+        assert run.proved and run.score == pytest.approx(best_score(candidates), abs=1e-9)
+        assert ending.statistics["rounds"] == ending.statistics["nodes"] == 0
+        assert ending.statistics["states"] > 0 or n == 5  # where greedy duals may be enough
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_ideals_keep_required_edges(seed, monkeypatch):
-    monkeypatch.setattr(proof, "LIGHT", 0)
+def test_ideals_keep_required_edges(seed):
     candidates = with_required_edge(7, seed)
-    solution = solve(candidates, "exact", limits=Limits(None))
-    assert solution.proved and solution.score == pytest.approx(best_score(candidates), abs=1e-9)
+    run, _ = proved(candidates, SEARCH, None)
+    assert run.proved and run.score == pytest.approx(best_score(candidates), abs=1e-9)
 
 
 @pytest.mark.parametrize("most", [0, 3, 40])
-def test_few_states_leave_a_bound_and_the_rest_to_branching(most, monkeypatch):
-    monkeypatch.setattr(proof, "LIGHT", 0)
-    for name in ("STATES", "MOST_STATES"):
-        monkeypatch.setattr(proof, name, most)
+def test_few_states_leave_a_bound_and_the_rest_to_branching(most):
     candidates = random_candidates(9, 0, sets=20)
-    solution = solve(candidates, "exact", limits=Limits(None))
-    assert solution.proved and solution.score == pytest.approx(best_score(candidates), abs=1e-9)
+    run, _ = proved(candidates, SEARCH._replace(states_per_round=most, most_states=most), None)
+    assert run.proved and run.score == pytest.approx(best_score(candidates), abs=1e-9)
 
 
-def test_finished_stages_raise_the_bound(monkeypatch):
+class Recorded(ComponentProof):
+    """It notes the numbers of states that the stages of a search may have."""
+
+    def search_stage(self, run, bounded, threshold, most):
+        self.allowed = [*getattr(self, "allowed", []), most]
+        return super().search_stage(run, bounded, threshold, most)
+
+
+def test_finished_stages_raise_the_bound():
     """The last stage is never begun: the bound is that of an earlier one, above the multipliers' own."""
-    allowed = []
-
-    def search_ideals(*given: Any) -> ideals.IdealSearch:
-        allowed.append(given[4])
-        return ideals.search_ideals(*given)
-
-    monkeypatch.setattr(proof, "search_ideals", search_ideals)
-    monkeypatch.setattr(proof, "STAGES", (0.25, 0.5))
     candidates = random_candidates(10, 2, sets=40)
-    component = proof.ComponentProof(proof.split(candidates)[0], np.arange(10), 1e-9, lambda: None)
+    plan = PLAN._replace(stages=(0.25, 0.5))
+    component = Recorded(split(candidates)[0], np.arange(10), 1e-9, plan=plan)
     run = run_of(candidates)
     component.begin_search(run)
     plain = lagrangian_bounds(component.sets, no_cuts(10), np.zeros(0), component.alive, 100.0)
     component.keep_bound(plain)
     component.search_ideals(run, 10_000)
-    optimum = least_loss(candidates)
-    assert 0.5 * optimum - 1e-6 <= component.cost < optimum and component.cutoff == pytest.approx(
-        optimum
-    )
-    assert allowed == [10_000 // proof.FIRST_STAGE, 10_000]
+    optimum = least_cost(candidates)
+    assert 0.5 * optimum - 1e-6 <= component.cost < optimum
+    assert component.cutoff == pytest.approx(optimum)
+    assert component.allowed == [10_000 // plan.first_stage_share, 10_000]
 
 
-def test_the_path_does_not_depend_on_the_limit(monkeypatch):
+def test_the_path_does_not_depend_on_the_limit():
     """By counts alone, with branching and without, whatever limit is not reached."""
     candidates = random_candidates(13, 3, sets=80)
-    for largest in (ideals.LARGEST, 0):
-        monkeypatch.setattr(proof, "LARGEST", largest)
-        found = [solve(candidates, "exact", limits=Limits(seconds)) for seconds in (300.0, None)]
-        assert all(each.proved for each in found)
-        assert found[0].statistics == found[1].statistics
-    assert found[0].statistics["nodes"] > 0
+    for largest in (PLAN.order_graph_vertices, 0):
+        plan = PLAN._replace(order_graph_vertices=largest)
+        found = [proved(candidates, plan, seconds) for seconds in (300.0, None)]
+        assert all(run.proved for run, _ in found)
+        statistics = [ending.statistics for _, ending in found]
+        assert statistics[0] == statistics[1]
+    assert statistics[0]["nodes"] > 0
 
 
-def test_cuts_of_the_root_stay_while_there_is_branching(monkeypatch):
-    monkeypatch.setattr(proof, "IDLE", 1)
-    monkeypatch.setattr(proof, "LARGEST", 0)
+def test_cuts_of_the_root_stay_while_there_is_branching():
     candidates = random_candidates(14, 3, sets=120)
-    component = proof.ComponentProof(proof.split(candidates)[0], np.arange(14), 1e-9, lambda: None)
+    plan = PLAN._replace(idle_rounds=1, order_graph_vertices=0)
+    component = ComponentProof(split(candidates)[0], np.arange(14), 1e-9, plan=plan)
     run, kept = run_of(candidates), []
     component.prove(run)
     component.shrink()
     root: ClusterCuts = component.relaxation.cuts
     for _ in range(6):
-        component.relax(run, proof.NODE, component.alive)
+        component.relax(run, plan.node, component.alive)
         kept.append(component.relaxation.cuts)
     assert root.total > 0
     for cuts in kept:

@@ -8,21 +8,7 @@ from hypothesis import strategies as st
 from qubayes.candidates import Candidates, prune
 from qubayes.foundation.families import Families
 from qubayes.search.reduction import Components, split
-from solve_cases import best_score, random_candidates
-
-
-def sparse_candidates(n: int, seed: int) -> Candidates:
-    """Few sets, mostly of earlier vertices: many components."""
-    random = np.random.default_rng(seed)
-    lists = []
-    for vertex in range(n):
-        near = [v for v in range(max(0, vertex - 3), min(n, vertex + 2)) if v != vertex]
-        sets = {(): -10.0}
-        for _ in range(4):
-            members = tuple(sorted(random.permutation(near)[: random.integers(1, 3)].tolist()))
-            sets.setdefault(members, -10.0 + 9.0 * random.random())
-        lists.append(list(sets.items()))
-    return prune([f"v{v}" for v in range(n)], lists)
+from solve_cases import best_score, random_candidates, sparse_candidates
 
 
 @given(st.integers(1, 8), st.integers(0, 10_000))

@@ -17,33 +17,43 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_proofs import BRANCHING
 from typer.testing import CliRunner
 
 from qubayes import QubayesError
 from qubayes.candidates import Candidates, read_candidates, write_candidates
 from qubayes.cli import app
+from qubayes.foundation.workers import Workers
 from qubayes.learning import SolveSettings, solve_file
-from qubayes.search import Limits, Reason, checker, solve, solver_named
+from qubayes.search import Limits, Reason, Run, checker, solve
 from qubayes.search import run as run_module
 from qubayes.search.checker import RefusedError, check
-from qubayes.search.exact import Alternatives, alternatives, proof
+from qubayes.search.exact import Alternatives, alternatives
 from qubayes.search.exact import certificate as certificate_module
+from qubayes.search.exact.exact import prove
 from qubayes.search.exact.ideals import IdealSearch
+from qubayes.search.exact.plan import PLAN, Plan
 from qubayes.search.reduction import without_twins
 from reference.energies import all_dags
-from solve_cases import best_score, random_candidates, with_required_edge
-from test_components import sparse_candidates
-from test_presolve import symmetric
+from solve_cases import (
+    best_score,
+    random_candidates,
+    sparse_candidates,
+    symmetric,
+    with_required_edge,
+)
+
+SEARCH = PLAN._replace(easy_sets=0)  # many sets: the linear program is not tried first
 
 
-def certified(candidates: Candidates, folder: Path) -> tuple[str, str]:
+def certified(candidates: Candidates, folder: Path, plan: Plan = PLAN) -> tuple[str, str]:
     """The files of scores and certificate, and a proof."""
     scores, certificate = folder / "x.jkl", folder / "proof.json"
     write_candidates(candidates, scores)
-    solution = solve(
-        candidates, solver_named("exact", certificate=certificate), limits=Limits(None)
-    )
-    assert solution.proved and solution.status == f"optimal; certificate written to {certificate}"
+    run = Run(candidates, Limits(None), Workers(1))
+    ending = prove(candidates, run, certificate=certificate, plan=plan)
+    assert run.proved and ending.status == f"optimal; certificate written to {certificate}"
+    assert ending.certificate == certificate
     return str(scores), str(certificate)
 
 
@@ -57,10 +67,9 @@ def forged(path: str, change: Any) -> None:
     Path(path).write_text(json.dumps(certificate))
 
 
-@pytest.mark.parametrize("light", [0, 5_000])
+@pytest.mark.parametrize("plan", [PLAN, SEARCH], ids=["usual", "search"])
 @pytest.mark.parametrize("seed", range(6))
-def test_every_proof_has_a_certificate_that_holds(seed, light, tmp_path, monkeypatch):
-    monkeypatch.setattr(proof, "LIGHT", light)
+def test_every_proof_has_a_certificate_that_holds(seed, plan, tmp_path):
     candidates = [
         random_candidates(8, seed, sets=20),
         random_candidates(6, seed, ties=True),
@@ -70,10 +79,10 @@ def test_every_proof_has_a_certificate_that_holds(seed, light, tmp_path, monkeyp
     ]
     modes = set()
     for each in candidates:
-        scores, certificate = certified(each, tmp_path)
+        scores, certificate = certified(each, tmp_path, plan)
         assert check(scores, certificate).score == pytest.approx(best_score(each), abs=1e-9)
         modes |= {part["mode"] for part in json.loads(Path(certificate).read_text())["parts"]}
-    assert "search" in modes or light
+    assert "search" in modes or plan is PLAN
 
 
 def test_a_proof_without_time_for_its_certificate_says_so(tmp_path, monkeypatch):
@@ -83,16 +92,13 @@ def test_a_proof_without_time_for_its_certificate_says_so(tmp_path, monkeypatch)
         clock[0] += 100.0
         return IdealSearch(False, 0, 0.0, math.inf, np.zeros(0, np.int64))
 
-    monkeypatch.setattr(proof, "LIGHT", 0)
     monkeypatch.setattr(certificate_module, "search_ideals", search_ideals)
     monkeypatch.setattr(run_module, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
-    solver = solver_named("exact", certificate=file)
-    solution = solve(random_candidates(9, 0, sets=30), solver, limits=Limits(30.0))
-    assert (
-        solution.proved
-        and "the time limit ended the search" in solution.status
-        and not file.exists()
-    )
+    candidates = random_candidates(9, 0, sets=30)
+    run = Run(candidates, Limits(30.0), Workers(1))
+    ending = prove(candidates, run, certificate=file, plan=SEARCH)
+    assert run.proved and ending.certificate is None and not file.exists()
+    assert "the time limit ended the search" in ending.status
 
 
 def test_twins_stay_where_a_certificate_is_written(tmp_path):
@@ -185,13 +191,12 @@ def network_of(found: Alternatives, number: int) -> dict[str, list[str]]:
     return {name: [found.names[parent] for parent in members] for name, members in parents}
 
 
-@pytest.mark.parametrize("light", [0, 5_000])
-def test_the_second_best_network_is_never_certified(light, tmp_path, monkeypatch):
+@pytest.mark.parametrize("plan", [PLAN, SEARCH], ids=["usual", "search"])
+def test_the_second_best_network_is_never_certified(plan, tmp_path):
     """With the multipliers of the true proof, which exclude most sets, used twice and in both modes."""
-    monkeypatch.setattr(proof, "LIGHT", light)
     for seed in range(25):
         candidates = random_candidates(7, seed, sets=15)
-        scores, certificate = certified(candidates, tmp_path)
+        scores, certificate = certified(candidates, tmp_path, plan)
         found = alternatives(candidates, 2)
         if found.scores[1] > found.scores[0] - 1e-6:
             continue
@@ -291,22 +296,13 @@ def test_files_that_are_no_scores_are_refused(text, tmp_path):
         check(str(tmp_path / "bad.jkl"), certificate)
 
 
-@pytest.fixture
-def branching_only(monkeypatch):
-    """No order ideals and few cuts, so that proofs need branching."""
-    monkeypatch.setattr(proof, "LARGEST", 0)
-    monkeypatch.setattr(proof, "FEW", 0)
-    monkeypatch.setattr(proof, "LEAST", 0.9)
-
-
 def branched(folder: Path, seed: int = 0) -> tuple[str, str]:
     """A certificate with branches."""
-    scores, certificate = certified(random_candidates(9, seed, sets=20), folder)
+    scores, certificate = certified(random_candidates(9, seed, sets=20), folder, BRANCHING)
     assert json.loads(Path(certificate).read_text())["parts"][0]["mode"] == "branch"
     return scores, certificate
 
 
-@pytest.mark.usefixtures("branching_only")
 def test_proofs_by_branching_have_certificates(tmp_path):
     nodes = 0
     for seed in range(12):
@@ -315,7 +311,7 @@ def test_proofs_by_branching_have_certificates(tmp_path):
             sparse_candidates(9, seed),
             with_required_edge(7, seed),
         ):
-            scores, certificate = certified(candidates, tmp_path)
+            scores, certificate = certified(candidates, tmp_path, BRANCHING)
             verdict = check(scores, certificate)
             assert verdict.score == pytest.approx(best_score(candidates), abs=1e-9)
             nodes += verdict.nodes
@@ -342,7 +338,6 @@ def set_tree_weights(node: dict[str, Any], weight: int) -> None:
             set_tree_weights(node[side], weight)
 
 
-@pytest.mark.usefixtures("branching_only")
 @pytest.mark.parametrize("words", BRANCH_FORGERIES)
 def test_a_forged_branching_is_refused(words, tmp_path):
     scores, certificate = branched(tmp_path)
@@ -351,7 +346,6 @@ def test_a_forged_branching_is_refused(words, tmp_path):
         check(scores, certificate)
 
 
-@pytest.mark.usefixtures("branching_only")
 def test_one_changed_number_of_a_branching_is_refused(tmp_path):
     scores, certificate = branched(tmp_path)
     value = json.loads(Path(certificate).read_text())
@@ -361,12 +355,11 @@ def test_one_changed_number_of_a_branching_is_refused(tmp_path):
         check(scores, certificate)
 
 
-@pytest.mark.usefixtures("branching_only")
 def test_the_second_best_network_is_never_certified_by_branching(tmp_path):
     refused = 0
     for seed in range(12):
         candidates = random_candidates(9, seed, sets=20)
-        scores, certificate = certified(candidates, tmp_path)
+        scores, certificate = certified(candidates, tmp_path, BRANCHING)
         found = alternatives(candidates, 2)
         if found.scores[1] < found.scores[0] - 1e-6:
 
