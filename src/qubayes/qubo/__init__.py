@@ -1,19 +1,19 @@
-"""Stage 5: the QUBO H(u, r, z), its constrained form and its decoder."""
+"""The QUBO H(u, r, z) of structure learning, its constrained form and its decoder."""
 
 from ..machines.qubo import Qubo, coefficient_range, energy, from_bqm, qubo_from_couplers, to_bqm
 from .answers import read_answer, states_of
-from .assembly import ConstrainedForm, annealer_problem, constrain, to_cqm
+from .constrained import ConstrainedForm, annealer_problem, constrain, to_cqm
 from .decoding import (
     Decoded,
-    Violation,
     best_sets,
+    closure_sets,
     decode,
-    encode,
-    encode_sets,
+    energy_tolerance,
     implied_order,
     repaired_sets,
     weighted_order,
 )
+from .encoding import active_state, encode, encode_sets
 from .formulation import (
     Coefficients,
     Formulation,
@@ -27,6 +27,7 @@ from .formulation_files import companion_of, write_formulation
 from .gains import data_scores
 from .on_demand import DEMAND, Demand
 from .order_bits import OrderStatus
+from .violations import Violation
 
 __all__ = [
     "DEMAND",
@@ -38,8 +39,10 @@ __all__ = [
     "OrderStatus",
     "Qubo",
     "Violation",
+    "active_state",
     "annealer_problem",
     "best_sets",
+    "closure_sets",
     "coefficient_range",
     "companion_of",
     "constrain",
@@ -49,6 +52,7 @@ __all__ = [
     "encode",
     "encode_sets",
     "energy",
+    "energy_tolerance",
     "formulate",
     "from_bqm",
     "implied_order",

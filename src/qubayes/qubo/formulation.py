@@ -1,4 +1,6 @@
-"""Formulation of structure learning as a QUBO H(u, r, z) over subsets, an order and slack bits (paper, Section 4)."""
+"""Formulation of structure learning as a QUBO H(u, r, z) (paper, Section 4).
+
+Binary variables: u for parent subsets, r for the order, z for slack."""
 
 import hashlib
 import time
@@ -21,8 +23,10 @@ from ..foundation.workers import Workers, run
 from ..machines import CONSTRAINED_ENDINGS, ModelSize, to_ommx, write_model, write_qubo
 from ..machines.qubo import Qubo, coefficient_range, to_bqm
 from .answers import Samples, State
-from .assembly import annealer_problem, assemble, coupled_pairs, slack_bits, to_cqm
-from .decoding import Decoded, decode, encode_sets
+from .assembly import assemble, coupled_pairs, slack_bits
+from .constrained import annealer_problem, to_cqm
+from .decoding import Decoded, decode
+from .encoding import encode_sets
 from .formulation_files import (
     Problem,
     companion_of,
@@ -32,11 +36,20 @@ from .formulation_files import (
 )
 from .gains import RelativeSets, UnionScores, relate
 from .on_demand import DEMAND, Demand, order_on_demand
-from .order_bits import ORDERS, PROVED, Order, OrderStatus, balanced, choose_order, eliminations
+from .order_bits import (
+    ORDERS,
+    PROVED_ORDER,
+    OrderBits,
+    OrderStatus,
+    balanced,
+    choose_order,
+    eliminations,
+)
 from .penalties import (
     KINDS,
     PENALTIES,
     Penalties,
+    VertexGains,
     needs_slack,
     paper,
     scaled,
@@ -49,18 +62,18 @@ from .subsets import Budget, Subsets, cover
 if TYPE_CHECKING:
     from dimod import BinaryQuadraticModel, ConstrainedQuadraticModel
 
-# A tenth of the search for subsets costs a few bits in a thousand and saves most of its time
+# A tenth of the search for subsets costs a few u variables in a thousand and saves most of its time
 # (connect, m = 3).
-QUICK = Budget(effort=0.1, rounds=0)
-# at the peak, while couplers are sorted; up to 101 were measured (docs/results/trials.jsonl)
+QUICK_COVER = Budget(effort=0.1, rounds=0)
+# at the peak, while interactions are sorted; up to 101 were measured (docs/results/trials.jsonl)
 BYTES_OF_PAIR = 105
 
 
 @dataclass(frozen=True, slots=True)
 class Coefficients:
-    """How coefficients are written: factors of penalties, and their precision."""
+    """Precision of the coefficients, and factors of the penalties."""
 
-    # of edge, triangle, both (order), slack
+    # factors of the penalties edge, triangle, both (order), slack
     scale: Mapping[str, float] = field(default_factory=dict)
     digits: int | None = None  # after the decimal point
     bits: int | None = None  # of signed whole numbers, in units of a step that is found
@@ -84,13 +97,13 @@ class Coefficients:
 
 @dataclass(frozen=True, slots=True)
 class Formulation:
-    """A QUBO whose least energy is minus the best score, and the meaning of its bits.
+    """A QUBO whose least energy is minus the best score, and the meaning of its variables.
 
-    Bits: one u for each subset, vertex by vertex; one r for each pair of `order`; one z for each
-        vertex in `slack_vertices`."""
+    Variables: one u for each subset, vertex by vertex; one r for each pair of `order`; one z for
+    each vertex in `slack_vertices`."""
 
     relative: RelativeSets = field(repr=False)
-    order: Order = field(repr=False)
+    order: OrderBits = field(repr=False)
     penalties: Penalties = field(repr=False)
     # (sets, 2) the subsets of a candidate set, equal if one; -1: base
     representations: SmallInts = field(repr=False)
@@ -103,7 +116,7 @@ class Formulation:
     scale: Mapping[str, float] = field(default_factory=dict)  # factors of penalties, by kind
     step: float | None = None  # scores and coefficients are multiples of it
     weak: tuple[str, ...] = ()  # kinds of penalties that are not above their proved bounds
-    order_status: OrderStatus = PROVED  # whether the order bits forbid every cycle
+    order_status: OrderStatus = PROVED_ORDER  # whether the order bits forbid every cycle
     order_seconds: float = 0.0  # spent on choosing the order bits
 
     @property
@@ -113,23 +126,33 @@ class Formulation:
 
     @property
     def subsets(self) -> Subsets:
-        """The subsets that the u bits stand for."""
+        """The subsets that the u variables stand for."""
         return self.relative.subsets
 
     @property
+    def first_r(self) -> int:
+        """Number of u variables: the index of the first r."""
+        return self.subsets.total
+
+    @property
+    def first_z(self) -> int:
+        """Number of u and r variables, which the constrained form has: the index of the first z."""
+        return self.first_r + len(self.order.pairs)
+
+    @property
     def slack_vertices(self) -> Ints:
-        """The vertices that have a z bit, ascending."""
+        """The vertices that have a slack variable z, ascending."""
         return np.flatnonzero(self.penalties.has_slack)
 
     @property
     def bits(self) -> dict[str, int]:
-        """Number of u, r and z bits, and their total."""
-        return _counts(self.subsets.total, len(self.order.pairs), len(self.slack_vertices))
+        """Number of u, r and z variables, and their total."""
+        return _counts(self.first_r, len(self.order.pairs), len(self.slack_vertices))
 
     @property
     def z_bits(self) -> Ints:
-        """(n,) the z bit of each vertex, -1 where it has none."""
-        return slack_bits(self.subsets.total + len(self.order.pairs), self.penalties.has_slack)
+        """(n,) the index of the slack variable z of each vertex, -1 where it has none."""
+        return slack_bits(self.first_z, self.penalties.has_slack)
 
     @property
     def coefficient_range(self) -> tuple[float, float]:
@@ -151,21 +174,22 @@ class Formulation:
 
     @property
     def rounding_error(self) -> float:
-        """The most that the best network of the rounded scores can score below the best network (theory.md §9)."""
+        """The most that the optimum of rounded scores can score below the optimum (docs/theory.md §9)."""
         return (self.step or 0.0) * int((self.candidates.per_vertex > 0).sum())
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The label of each bit: u[Smoker|Age,Sex], r[Age<Sex], z[Smoker]."""
+        """The label of each variable: u[Smoker|Age,Sex], r[Age<Sex], z[Smoker]."""
         names, families = self.candidates.names, self.subsets.families
-        u = [
-            f"u[{name}|{','.join(names[parent] for parent in subset)}]"
-            for vertex, name in enumerate(names)
-            for subset in families.sets_of(vertex)
+        labels = []
+        for vertex, name in enumerate(names):
+            for subset in families.sets_of(vertex):
+                labels.append(f"u[{name}|{','.join(names[parent] for parent in subset)}]")
+        labels += [
+            f"r[{names[first]}<{names[second]}]" for first, second in self.order.pairs.tolist()
         ]
-        r = [f"r[{names[first]}<{names[second]}]" for first, second in self.order.pairs.tolist()]
-        z = [f"z[{names[vertex]}]" for vertex in self.slack_vertices.tolist()]
-        return (*u, *r, *z)
+        labels += [f"z[{names[vertex]}]" for vertex in self.slack_vertices.tolist()]
+        return tuple(labels)
 
     def to_bqm(self) -> "BinaryQuadraticModel":
         """Return the QUBO as a binary quadratic model of dimod over the labels."""
@@ -181,13 +205,13 @@ class Formulation:
         return to_cqm(self, ordering=ordering)
 
     def to_ommx(self, *, ordering: str = "penalties") -> Any:
-        """Return the constrained form as an `ommx.v1.Instance`, the at-most-two constraints as constraints."""
+        """Return the constrained form as an `ommx.v1.Instance`."""
         return to_ommx(self.to_cqm(ordering=ordering))
 
     def write(
         self, path: str | Path, *, ordering: str = "penalties", companion: bool = True
     ) -> ModelSize:
-        """Write the QUBO with its labels, or its constrained form, and return the size of what was written.
+        """Write the QUBO with its labels, or its constrained form, and return the size of the model.
 
         Constrained are `.cqm`, `.lp`, `.qplib`, and `.json` for the Digital Annealer. Beside it,
         the file `PATH.qbf` holds what `qubayes decode` needs."""
@@ -209,11 +233,11 @@ class Formulation:
     def decode(
         self, answer: State | Samples, *, repair: bool = False
     ) -> Decoded | tuple[Decoded, ...]:
-        """Return the network of a state, or of each sample of an answer, and every constraint that it violates."""
+        """Return the network of a sample, or of each of several, and the constraints that it violates."""
         return decode(self, answer, repair=repair)
 
     def state_of(self, choice: npt.ArrayLike) -> tuple[Bools, float]:
-        """Return (bits, energy) of the DAG that gives each vertex the candidate set of this number.
+        """Return the sample, and its energy, of the DAG with these numbers of candidate sets.
 
         The energy is checked to be minus the score of the DAG.
         """
@@ -231,27 +255,36 @@ class Formulation:
         return ModelSize(self.qubo.bits, self.qubo.couplers, 0, self.coefficient_range)
 
     def as_json(self, written: ModelSize | None = None) -> dict[str, Any]:
-        """Return what `qubayes formulate --json` prints: the sizes of the model that was written, or of the QUBO."""
-        size, u, r = written or self.size, self.bits["u"], self.bits["r"]
+        """Return what `qubayes formulate --json` prints, with the size of the written model if given."""
+        size = written or self.size
+        u, r, z = self._counts_in(size)
         return {
             "n": self.candidates.n,
-            "bits": _counts(u, r, size.bits - u - r),
+            "bits": _counts(u, r, z),
             "couplers": size.couplers,
             "constraints": size.constraints,
             "coefficient_range": list(size.coefficient_range),
             "mu": self.subsets.families.sizes.tolist(),
             "proved_optimal_vertices": int(self.subsets.proved.sum()),
-            "seconds": {
-                "cover": round(self.subsets.seconds, 3),
-                "order": round(self.order_seconds, 3),
-                "assemble": round(self.seconds, 3),
-            },
+            "seconds": self._seconds(),
             "order": self.order_kind,
             "order_status": asdict(self.order_status),
             "penalty": self.penalty_kind,
             "step": self.step,
             "rounding_error": self.rounding_error,
             "weak_penalties": list(self.weak),
+        }
+
+    def _counts_in(self, size: ModelSize) -> tuple[int, int, int]:
+        """Return the numbers of u and r variables, and of others in a model of this size."""
+        return self.first_r, len(self.order.pairs), size.bits - self.first_z
+
+    def _seconds(self) -> dict[str, float]:
+        """Return the seconds spent on each step."""
+        return {
+            "cover": round(self.subsets.seconds, 3),
+            "order": round(self.order_seconds, 3),
+            "assemble": round(self.seconds, 3),
         }
 
     def __str__(self) -> str:
@@ -263,30 +296,28 @@ class Formulation:
         return "".join(f"<div>{escape(line)}</div>" for line in self.describe())
 
     def describe(self, written: ModelSize | None = None) -> list[str]:
-        """Return the size of the model that was written, or of the QUBO, in a few lines for people."""
-        size, u, r = written or self.size, self.bits["u"], self.bits["r"]
-        least, largest = size.coefficient_range
-        z, rows = (
-            size.bits - u - r,
-            f"; {size.constraints:,} constraints" if size.constraints else "",
+        """Return the size of the QUBO, or of the model that was written, in a few lines for people."""
+        size = written or self.size
+        u, r, z = self._counts_in(size)
+        first = (
+            f"{size.bits:,} binary variables: {u:,} parent subsets, {r:,} order, {z:,} slack; "
+            f"{size.couplers:,} interactions"
         )
-        proved = int(self.subsets.proved.sum())
-        rounding = []
+        if size.constraints:
+            first += f"; {size.constraints:,} constraints"
+        least, largest = size.coefficient_range
+        lines = [first, f"coefficients from {least:.6g} to {largest:.6g}"]
         if self.step is not None:
             error = f"rounding loses at most {self.rounding_error:.6g} of the best score"
-            rounding = [f"coefficients are multiples of {self.step:.6g}; {error}"]
+            lines.append(f"coefficients are multiples of {self.step:.6g}; {error}")
+        if self.order_kind not in ORDERS:
+            lines.append(f"order bits: {self.order_kind}, {self.order_status}")
+        proved, seconds = int(self.subsets.proved.sum()), self._seconds()
         return [
-            f"{size.bits:,} bits: {u:,} subsets, {r:,} order, {z:,} slack; {size.couplers:,} couplers{rows}",
-            f"coefficients from {least:.6g} to {largest:.6g}",
-            *rounding,
-            *(
-                []
-                if self.order_kind in ORDERS
-                else [f"order bits: {self.order_kind}, {self.order_status}"]
-            ),
+            *lines,
             f"{proved} of {self.candidates.n} vertices have a provably smallest family of subsets",
-            f"subsets found in {round(self.subsets.seconds, 3)} s; order bits chosen in "
-            f"{round(self.order_seconds, 3)} s; QUBO assembled in {round(self.seconds, 3)} s",
+            f"subsets found in {seconds['cover']} s; order bits chosen in {seconds['order']} s; "
+            f"QUBO assembled in {seconds['assemble']} s",
         ]
 
 
@@ -302,7 +333,7 @@ def formulate(
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
 ) -> Formulation:
-    """Return the QUBO H(u, r, z) with min H = -(best score), reached only by states of best networks.
+    """Return the QUBO H(u, r, z) with min H = -(best score), reached only by samples of best networks.
 
     `order="scc", penalty="paper"` is the paper's formulation. A union of subsets that is not a
     candidate set scores as the best candidate set inside it (closure), or as `union_scores` says
@@ -310,84 +341,106 @@ def formulate(
     `coefficients`, min H = -(best rounded score). With `order="adjacent"` order bits are made on
     demand, and `order_status` says what is known of them."""
     workers = workers or Workers()
+    coefficients = coefficients or Coefficients()
     if subsets is None:
         subsets = cover(candidates, workers=workers)
-    status, written = PROVED, coefficients or Coefficients()
     _check_penalty(penalty)
     _check_memory(subsets)
-    if union_scores is not None and (written.digits, written.bits) != (None, None):
+    rounds = coefficients.digits is not None or coefficients.bits is not None
+    if union_scores is not None and rounds:
         raise SettingError("given scores of unions and rounded coefficients; give one of them")
     began = time.perf_counter()
+    status = PROVED_ORDER
     if order in DEMAND:
-        pairs, status = order_on_demand(
-            relate(candidates, subsets), demand or Demand(), workers, on_progress
-        )
+        relative = relate(candidates, subsets)
+        pairs, status = order_on_demand(relative, demand or Demand(), workers, on_progress)
     elif order in ORDERS:
         pairs = choose_order(candidates, order)
     else:
         raise SettingError(f"order = {order!r}; choose one of {', '.join((*ORDERS, *DEMAND))}")
     chosen = time.perf_counter()
-    problem = Problem(candidates, subsets, pairs, penalty, written.scale, union_scores)
-    step = 10.0**-written.digits if written.digits is not None else None
-    made = assembled(problem, step, workers)
-    # take the least step found whose coefficients are at most `most` steps
-    if written.bits is not None:
-        most = 2 ** (written.bits - 1) - 1
-        step = max(made.coefficient_range[1], 1e-9) / most
-        while (made := assembled(problem, step, workers)).coefficient_range[1] > step * most * (
-            1 + 1e-9
-        ):
-            if not made.relative.gains.any():
-                raise SettingError(
-                    "too few bits of precision: every gain is rounded to 0; give more"
-                )
-            step *= 1.001 * made.coefficient_range[1] / (step * most)
-    assembling, choosing = time.perf_counter() - chosen, chosen - began
+    problem = Problem(candidates, subsets, pairs, penalty, coefficients.scale, union_scores)
+    made = _assembled_with(coefficients, problem, workers)
     return replace(
-        made, order_kind=order, order_status=status, order_seconds=choosing, seconds=assembling
+        made,
+        order_kind=order,
+        order_status=status,
+        order_seconds=chosen - began,
+        seconds=time.perf_counter() - chosen,
     )
+
+
+def _assembled_with(coefficients: Coefficients, problem: Problem, workers: Workers) -> Formulation:
+    """Return the formulation with coefficients of this precision."""
+    if coefficients.digits is not None:
+        return assembled(problem, 10.0**-coefficients.digits, workers)
+    made = assembled(problem, None, workers)
+    if coefficients.bits is None:
+        return made
+    # take the least step found whose coefficients are at most `most` steps
+    most = 2 ** (coefficients.bits - 1) - 1
+    step = max(made.coefficient_range[1], 1e-9) / most
+    while True:
+        made = assembled(problem, step, workers)
+        largest = made.coefficient_range[1]
+        if largest <= step * most * (1 + 1e-9):
+            return made
+        if not made.relative.gains.any():
+            raise SettingError("too few bits of precision: every gain is rounded to 0; give more")
+        step *= 1.001 * largest / (step * most)
 
 
 def assembled(problem: Problem, step: float | None, workers: Workers) -> Formulation:
     """Return the formulation; with a step, of the gains rounded to its multiples."""
-    candidates, pairs = problem.candidates, problem.order
+    candidates = problem.candidates
     if step is not None:
-        bases = np.repeat(candidates.base_scores, candidates.families.sizes)
-        scores = bases + np.rint((candidates.scores - bases) / step) * step
-        candidates = replace(candidates, scores=frozen(scores))
+        candidates = _rounded(candidates, step)
     relative = relate(candidates, problem.subsets, problem.union_scores)
-    _check_memory(relative.subsets, 3 * len(pairs.triangles) + coupled_pairs(relative, pairs))
+    order = problem.order
+    _check_memory(relative.subsets, 3 * len(order.triangles) + coupled_pairs(relative, order))
     gains = vertex_gains(relative, workers)
     proved = (
-        tight(relative, pairs, gains, step)
+        tight(relative, order, gains, step)
         if problem.penalty == "tight"
-        else paper(relative, pairs, gains)
+        else paper(relative, order, gains)
     )
     penalties = scaled(proved, problem.scale, step)
-    weak = weak_kinds(penalties, relative, pairs, gains) if problem.scale else ()
+    weak = weak_kinds(penalties, relative, order, gains) if problem.scale else ()
     if problem.penalty == "tight":
-        pairs = balanced(pairs, penalties.triangles)
-    qubo = assemble(relative, pairs, gains, penalties)
+        order = balanced(order, penalties.triangles)
+    qubo = assemble(relative, order, gains, penalties)
     if step is not None:
-        h, weights = (frozen(np.rint(part / step) * step) for part in (qubo.h, qubo.weights))
-        qubo = qubo._replace(h=h, weights=weights)
-    representations = np.full((len(relative.gains), 2), -1, np.int32)
-    for vertex in gains:
-        representations[vertex.representations[:, 0]] = vertex.representations[:, 1:]
+        h = frozen(np.rint(qubo.h / step) * step)
+        qubo = qubo._replace(h=h, weights=frozen(np.rint(qubo.weights / step) * step))
     return Formulation(
         relative,
-        pairs,
+        order,
         penalties,
-        frozen(representations),
+        _representations(relative, gains),
         qubo,
-        "",
-        problem.penalty,
-        0.0,
+        order_kind="",
+        penalty_kind=problem.penalty,
+        seconds=0.0,
         scores=problem.candidates.scores,
         scale=problem.scale,
         step=step,
         weak=weak,
     )
+
+
+def _rounded(candidates: Candidates, step: float) -> Candidates:
+    """Return the candidate sets with gains rounded to multiples of the step."""
+    bases = np.repeat(candidates.base_scores, candidates.families.sizes)
+    scores = bases + np.rint((candidates.scores - bases) / step) * step
+    return replace(candidates, scores=frozen(scores))
+
+
+def _representations(relative: RelativeSets, gains: list[VertexGains]) -> SmallInts:
+    """Return (sets, 2) the subsets that represent each candidate set; -1 for a base."""
+    found = np.full((len(relative.gains), 2), -1, np.int32)
+    for vertex in gains:
+        found[vertex.representations[:, 0]] = vertex.representations[:, 1:]
+    return frozen(found)
 
 
 def read_formulation(path: str | Path, workers: Workers | None = None) -> Formulation:
@@ -411,7 +464,7 @@ def count_bits(
     penalty: str = "tight",
     workers: Workers | None = None,
 ) -> dict[str, int]:
-    """Return `Formulation.bits` without the QUBO: before it is assembled, or where it is too large for that.
+    """Return `Formulation.bits` without the QUBO, for example because it is too large.
 
     >>> from qubayes.candidates import example
     >>> from qubayes.qubo.subsets import cover
@@ -435,7 +488,9 @@ def quick_subsets(
     on_progress: OnProgress = silent,
 ) -> Subsets:
     """Return subsets whose unions of two give every candidate set, found in little time."""
-    return cover(candidates, method=method, budget=QUICK, workers=workers, on_progress=on_progress)
+    return cover(
+        candidates, method=method, budget=QUICK_COVER, workers=workers, on_progress=on_progress
+    )
 
 
 def quick_formulation(
@@ -463,12 +518,14 @@ def _check_penalty(penalty: str) -> None:
 
 
 def _check_memory(subsets: Subsets, others: int = 0) -> None:
-    """Raise if memory cannot hold the couplers between u bits of a vertex and so many others."""
-    sizes, here = subsets.families.sizes, memory_here()
+    """Raise if memory cannot hold the interactions of subsets of one vertex and this many others."""
+    sizes = subsets.families.sizes
+    here = memory_here()
     needed = BYTES_OF_PAIR * (int((sizes * (sizes - 1) // 2).sum()) + others)
     if here is not None and needed > here:
         raise TooLargeError(
-            f"making a QUBO of {subsets.total} subsets takes about {needed / 1e9:,.1f} GB, and there are "
-            f"{here / 1e9:,.1f}; cover the candidates with fewer subsets (by the method auto), allow fewer parents, or "
-            "learn without a QUBO: `qubayes learn` with another solver, or `qubayes solve` without --bits"
+            f"making a QUBO of {subsets.total} subsets takes about {needed / 1e9:,.1f} GB, and "
+            f"there are {here / 1e9:,.1f}; cover the candidates with fewer subsets (by the method "
+            "auto), allow fewer parents, or learn without a QUBO: `qubayes learn` with another "
+            "solver, or `qubayes solve` without --bits"
         )

@@ -23,7 +23,7 @@ from ..foundation.errors import FormatError, QubayesError
 from ..foundation.families import VertexSet
 from ..foundation.files import check_archive, json_object, opened, replacing, shown
 from .gains import RelativeSets, UnionScores, relate
-from .order_bits import Order, OrderStatus, well_formed
+from .order_bits import OrderBits, OrderStatus, well_formed
 from .penalties import KINDS, PENALTIES
 from .subsets import Subsets, read_subsets, write_subsets
 
@@ -33,8 +33,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ENDING = ".qbf"
-CANDIDATES, SUBSETS, SETTINGS = "candidates.qbc", "subsets.qbs", "settings.json"
-PAIRS, TRIANGLES, COUPLED, UNIONS = "pairs.npy", "triangles.npy", "coupled.npy", "unions.npy"
+# parts of the archive
+CANDIDATES = "candidates.qbc"
+SUBSETS = "subsets.qbs"
+SETTINGS = "settings.json"
+PAIRS = "pairs.npy"
+TRIANGLES = "triangles.npy"
+COUPLED = "coupled.npy"
+UNIONS = "unions.npy"
 LARGEST_FACTOR = 1e100  # of a penalty, and the largest step
 _ARRAY = re.compile(  # the header that numpy writes, which it would read as a Python expression
     rb"\x93NUMPY\x01\x00..\{'descr': '(?P<kind>[<|>a-z0-9]+)', 'fortran_order': False, "
@@ -44,11 +50,11 @@ _ARRAY = re.compile(  # the header that numpy writes, which it would read as a P
 
 
 class Problem(NamedTuple):
-    """What a QUBO is assembled from."""
+    """The input of the assembly of a QUBO."""
 
     candidates: Candidates
     subsets: Subsets
-    order: Order
+    order: OrderBits
     penalty: str
     scale: Mapping[str, float]
     union_scores: UnionScores | None
@@ -79,14 +85,10 @@ def write_formulation(formulation: "Formulation", path: str | Path) -> None:
         scores = [relative.union_scores(vertex, sets) for vertex, sets in _unions(relative)]
         arrays[UNIONS] = np.concatenate([np.empty(0), *map(np.asarray, scores)])
     contents = {SETTINGS: json.dumps(settings).encode()}
-    for name, array in arrays.items():
-        stream = io.BytesIO()
-        np.lib.format.write_array(stream, array, allow_pickle=False)
-        contents[name] = stream.getvalue()
+    contents |= {name: _array_file(array) for name, array in arrays.items()}
+    candidates = replace(formulation.candidates, scores=formulation.scores)
     with tempfile.TemporaryDirectory() as folder:
-        write_candidates(
-            replace(formulation.candidates, scores=formulation.scores), Path(folder, CANDIDATES)
-        )
+        write_candidates(candidates, Path(folder, CANDIDATES))
         write_subsets(replace(formulation.subsets, seconds=0.0), Path(folder, SUBSETS))
         contents |= {name: Path(folder, name).read_bytes() for name in (CANDIDATES, SUBSETS)}
     with replacing(path, binary=True) as file, zipfile.ZipFile(file, "w") as archive:
@@ -94,24 +96,32 @@ def write_formulation(formulation: "Formulation", path: str | Path) -> None:
             archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
 
 
+def _array_file(array: AnyArray) -> bytes:
+    """Return the array as the content of a `.npy` file."""
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, array, allow_pickle=False)
+    return stream.getvalue()
+
+
 def model_companion(path: str | Path) -> Path:
-    """Return the file of the formulation itself, or the one beside a model file; raise if it is absent."""
+    """Return the file of the formulation itself, or the one beside a model; raise if it is absent."""
     place = Path(path) if Path(path).suffix == ENDING else companion_of(path)
     if not place.exists():
         raise FormatError(
-            f"{path} has no file {place.name} beside it; give the candidate sets that were formulated"
+            f"{path} has no file {place.name} beside it; "
+            "give the candidate sets that were formulated"
         )
     return place
 
 
 def read_problem(path: Path) -> tuple[Problem, dict[str, Any]]:
-    """Return what the formulation in the file is assembled from, and its settings."""
+    """Return the input from which the formulation in the file is assembled, and its settings."""
     try:
         contents = _contents(path)
         candidates = _part(contents, CANDIDATES, read_candidates)
         subsets = _part(contents, SUBSETS, read_subsets)
         relative = relate(candidates, subsets)
-        order = Order(*(_array(contents[name], "<i4") for name in (PAIRS, TRIANGLES, COUPLED)))
+        order = OrderBits(*(_array(contents[name], "<i4") for name in (PAIRS, TRIANGLES, COUPLED)))
         _check_order(order, relative)
         settings = _settings(contents[SETTINGS])
         unions: UnionScores | None = None
@@ -143,7 +153,7 @@ def _contents(path: Path) -> dict[str, bytes]:
 
 
 def _part(contents: Mapping[str, bytes], name: str, read: Callable[[Path], T]) -> T:
-    """Return what the reader of files makes of a part of the archive."""
+    """Return the part of the archive, read by a reader of files."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder, name)
         place.write_bytes(contents[name])
@@ -154,7 +164,7 @@ def _part(contents: Mapping[str, bytes], name: str, read: Callable[[Path], T]) -
 
 
 def _array(content: bytes, kind: str) -> AnyArray:
-    """Return an array as `write_formulation` writes it; nothing is allocated for what is not there."""
+    """Return an array that `write_formulation` wrote; no more is allocated than the content has."""
     header = _ARRAY.match(content)
     if not header or header["kind"].decode() != kind:
         raise FormatError("an array is not one that qubayes wrote; formulate again")
@@ -162,8 +172,8 @@ def _array(content: bytes, kind: str) -> AnyArray:
     return frozen(np.frombuffer(content, kind, offset=header.end()).reshape(shape))
 
 
-def _check_order(order: Order, relative: RelativeSets) -> None:
-    """Raise unless these are order bits of the vertices; two that are coupled can be parents of each other."""
+def _check_order(order: OrderBits, relative: RelativeSets) -> None:
+    """Raise unless these are order bits of the vertices, and coupled ones possible parents of each other."""
     n, keys = relative.candidates.n, relative.parents.keys
     if well_formed(order, n):
         first, second = order.coupled.astype(np.int64).T
@@ -187,7 +197,8 @@ def _settings(content: bytes) -> dict[str, Any]:
         )
     if not isinstance(scale, dict) or not scale.keys() <= KINDS.keys():
         raise FormatError(f"the scale is {shown(scale)}; give factors of {', '.join(KINDS)}")
-    for factor in (*scale.values(), *([] if step is None else [step])):
+    steps = [] if step is None else [step]
+    for factor in (*scale.values(), *steps):
         if type(factor) not in (int, float) or not 0.0 < factor <= LARGEST_FACTOR:
             raise FormatError(f"a scale or a step is {shown(factor)}; give a positive number")
     return settings
@@ -217,14 +228,12 @@ def _union_scores(relative: RelativeSets, scores: AnyArray) -> UnionScores:
 
 
 def _unions(relative: RelativeSets) -> Iterator[tuple[int, list[VertexSet]]]:
-    """Yield for each vertex the different parent sets that one or two of its subsets give with its base."""
+    """Yield for each vertex the different parent sets that one or two of its subsets make with its base."""
     for vertex in range(relative.candidates.n):
-        base, sets = (
-            relative.candidates.base(vertex),
-            list(relative.subsets.families.sets_of(vertex)),
-        )
-        unions = {
-            tuple(sorted({*base, *first, *second}))
-            for first, second in combinations([(), *sets], 2)
-        }
-        yield vertex, sorted(union for union in unions if len(union) <= relative.largest_set)
+        base = relative.candidates.base(vertex)
+        unions = set()
+        for first, second in combinations([(), *relative.subsets.families.sets_of(vertex)], 2):
+            union = tuple(sorted({*base, *first, *second}))
+            if len(union) <= relative.largest_set:
+                unions.add(union)
+        yield vertex, sorted(unions)

@@ -27,8 +27,9 @@ from ..scores import Score, local_score
 from .subsets import Subsets
 
 MOST_SETS = 2**31 - 1  # candidate sets are numbered by 32-bit integers
-# relative, of scores on data with those of files: other programs write seven digits
-AGREEMENT = 1e-6
+# Difference of a score on data from that of a file, relative and absolute: other programs write
+# seven digits.
+FILE_PRECISION = 1e-6
 UnionScores = Callable[[int, Sequence[VertexSet]], Sequence[float]]
 """Log scores of a vertex with each of these parent sets, for the true scores of unions of subsets."""
 
@@ -68,7 +69,7 @@ class LocalSets(NamedTuple):
 
 
 class RelativeSets(NamedTuple):
-    """Candidates and subsets without the bases: what the bits and coefficients of a formulation are made of."""
+    """Candidate sets and subsets without the required parents (the bases of the vertices)."""
 
     candidates: Candidates
     subsets: Subsets
@@ -80,70 +81,92 @@ class RelativeSets(NamedTuple):
     union_scores: UnionScores | None = None
 
     def sets_of(self, vertex: int) -> tuple[LocalSets, LocalSets]:
-        """Return the candidate sets and the subsets of a vertex; refuse those that do not fit into 63-bit keys."""
+        """Return the candidate sets and the subsets of a vertex; raise if one does not fit in 63 bits."""
+        return (
+            self._local_sets(self.candidate_sets, vertex),
+            self._local_sets(self.subset_sets, vertex),
+        )
+
+    def _local_sets(self, families: Families, vertex: int) -> LocalSets:
+        """Return the sets of a vertex; raise if one does not fit in 63 bits."""
         possible = int(self.parents.start[vertex + 1] - self.parents.start[vertex])
-        width = possible.bit_length()
-        found = []
-        for families in (self.candidate_sets, self.subset_sets):
-            first, last = families.vertex_start[vertex : vertex + 2]
-            sets = LocalSets(frozen(families.set_start[first : last + 1]), families.members, width)
-            if (largest := int(sets.sizes.max(initial=0))) * width > 63:
-                raise QubayesError(
-                    f"a set of {largest} parents among {possible} possible ones is too large to index; use a smaller "
-                    "maximum number of parents"
-                )
-            found.append(sets)
-        return found[0], found[1]
+        first, last = families.vertex_start[vertex : vertex + 2]
+        start = frozen(families.set_start[first : last + 1])
+        sets = LocalSets(start, families.members, possible.bit_length())
+        largest = int(sets.sizes.max(initial=0))
+        if largest * sets.width > 63:
+            raise QubayesError(
+                f"a set of {largest} parents among {possible} possible ones is too large to index; "
+                "use a smaller maximum number of parents"
+            )
+        return sets
 
     def gains_of(self, vertex: int) -> Floats:
         """Return the gains of the candidate sets of a vertex."""
         start = self.candidate_sets.vertex_start
         return self.gains[start[vertex] : start[vertex + 1]]
 
+    def edges_in(self, sets: Families) -> Ints:
+        """Return (members,) the edge, an index of `parents`, that each member of these local sets stands for."""
+        return self.parents.start[sets.member_owners] + sets.members - 1
+
     @property
     def largest_set(self) -> int:
-        """The maximum number of parents; where it is unknown, the size of the largest candidate set."""
-        sizes = np.diff(self.candidates.families.set_start)
+        """The maximum number of parents; if unknown, the size of the largest candidate set."""
+        sizes = self.candidates.families.set_sizes
         return self.candidates.stamp.max_parents or int(sizes.max(initial=0))
 
 
 def relate(
     candidates: Candidates, subsets: Subsets, union_scores: UnionScores | None = None
 ) -> RelativeSets:
-    """Return the candidates and subsets relative to the bases; raise for subsets of other sets or variables."""
+    """Return the candidate sets and subsets without the bases; raise if they do not belong together."""
     check_sets(len(candidates.scores))
     families, n = candidates.families, candidates.n
     bases = families.chosen(families.vertex_start[1:] - 1)
     required = Parents(bases.set_start, bases.members)
     keys = _edge_keys(families)
     optional = ~np.isin(keys, required.keys)
+    possible = np.unique(keys[optional])
+    _check_subsets(candidates, subsets, possible)
+    start = np.searchsorted(possible, np.arange(n + 1) * n)
     kept = np.concatenate([[0], np.cumsum(optional)])
     free = Families(
-        families.vertex_start, frozen(kept[families.set_start]), frozen(families.members[optional])
+        families.vertex_start, frozen(kept[families.set_start]), families.members[optional]
     )
-    possible = np.unique(keys[optional])
-    start = np.searchsorted(possible, np.arange(n + 1) * n)
-    parents = Parents(frozen(start), frozen((possible % max(n, 1)).astype(np.int32)))
-    chosen = subsets.families
+    return RelativeSets(
+        candidates,
+        subsets,
+        Parents(frozen(start), frozen((possible % max(n, 1)).astype(np.int32))),
+        required,
+        _in_local_numbers(free, possible, start),
+        _in_local_numbers(subsets.families, possible, start),
+        frozen(candidates.scores - np.repeat(candidates.base_scores, families.sizes)),
+        union_scores,
+    )
+
+
+def _check_subsets(candidates: Candidates, subsets: Subsets, possible: Ints) -> None:
+    """Raise unless the subsets are sets of possible parents of the same variables."""
     if candidates.names != subsets.names:
         raise QubayesError(
             "candidates and subsets are of different variables; cover these candidates first"
         )
-    if not (known := np.isin(_edge_keys(chosen), possible)).all():
+    chosen = subsets.families
+    known = np.isin(_edge_keys(chosen), possible)
+    if not known.all():
         vertex = candidates.names[chosen.member_owners[~known][0]]
         raise QubayesError(
             f"a subset of {vertex} has a member that no candidate set of it has; cover it again"
         )
-    if np.diff(chosen.set_start).min(initial=1) == 0:
+    if chosen.set_sizes.min(initial=1) == 0:
         raise QubayesError("a subset is empty; subsets hold one parent or more")
-    local = []
-    for sets in (free, chosen):
-        numbers = np.searchsorted(possible, _edge_keys(sets)) - start[sets.member_owners] + 1
-        local.append(sets._replace(members=frozen(numbers.astype(np.int32))))
-    gains = candidates.scores - np.repeat(candidates.base_scores, families.sizes)
-    return RelativeSets(
-        candidates, subsets, parents, required, local[0], local[1], frozen(gains), union_scores
-    )
+
+
+def _in_local_numbers(sets: Families, possible: Ints, start: Ints) -> Families:
+    """Return the sets with each member as its place, from 1, among the possible parents of its vertex."""
+    numbers = np.searchsorted(possible, _edge_keys(sets)) - start[sets.member_owners] + 1
+    return sets._replace(members=frozen(numbers.astype(np.int32)))
 
 
 def check_sets(sets: int) -> None:
@@ -166,48 +189,56 @@ def data_scores(
 
     Raise if the best set of a vertex does not have the score that its file says.
     """
-    stamp, known = candidates.stamp, set(dataset.names)
-    if candidates.plain is not None or stamp.has_priors:
-        raise SettingError(
-            "the candidate sets hold priors of edges or an order of variables, which scores on data lack; leave out "
-            f"{option('data')}: a union then scores as the best candidate set inside it"
-        )
-    if score is None and stamp.score == "unknown":
-        raise SettingError(
-            "the candidate sets do not say by which score they were found; give it with --score"
-        )
-    chosen = score or Score(stamp.score, stamp.ess or 1.0)
-    if missing := [name for name in candidates.names if name not in known]:
+    chosen = _score_for_unions(candidates, score)
+    known = set(dataset.names)
+    missing = [name for name in candidates.names if name not in known]
+    if missing:
         raise SettingError(
             f"the data have no column {missing[0]!r}; give the data that the candidate sets come from"
         )
-    place = [dataset.names.index(name) for name in candidates.names]
+    column = [dataset.names.index(name) for name in candidates.names]
     found: dict[tuple[int, VertexSet], float] = {}
 
     def scores(vertex: int, sets: Sequence[VertexSet]) -> list[float]:
         for members in sets:
             if (vertex, members) not in found:
-                parents = [place[parent] for parent in members]
-                found[vertex, members] = local_score(dataset, place[vertex], parents, chosen)
+                parents = [column[parent] for parent in members]
+                found[vertex, members] = local_score(dataset, column[vertex], parents, chosen)
         return [found[vertex, members] for members in sets]
 
     for vertex, first in enumerate(candidates.families.vertex_start[:-1].tolist()):
-        true, given = (
-            scores(vertex, [candidates.families.set_at(first)])[0],
-            float(candidates.scores[first]),
-        )
-        if not math.isclose(true, given, rel_tol=AGREEMENT, abs_tol=AGREEMENT):
+        on_data = scores(vertex, [candidates.families.set_at(first)])[0]
+        in_file = float(candidates.scores[first])
+        if not math.isclose(on_data, in_file, rel_tol=FILE_PRECISION, abs_tol=FILE_PRECISION):
             raise SettingError(
-                f"the best set of {candidates.names[vertex]} scores {true:.6f} on these data by {chosen.name} and "
-                f"{given:.6f} in the candidate sets; give the data, states and score that they come from"
+                f"the best set of {candidates.names[vertex]} scores {on_data:.6f} on these data by "
+                f"{chosen.name} and {in_file:.6f} in the candidate sets; "
+                "give the data, states and score that they come from"
             )
     return scores
+
+
+def _score_for_unions(candidates: Candidates, score: Score | None) -> Score:
+    """Return the score of the candidate sets, or the given one; raise if data alone do not give it."""
+    stamp = candidates.stamp
+    if candidates.plain is not None or stamp.has_priors:
+        raise SettingError(
+            "the candidate sets hold priors of edges or an order of variables, which scores on data "
+            f"lack; leave out {option('data')}: "
+            "a union then scores as the best candidate set inside it"
+        )
+    if score is None and stamp.score == "unknown":
+        raise SettingError(
+            "the candidate sets do not say by which score they were found; give it with --score"
+        )
+    return score or Score(stamp.score, stamp.ess or 1.0)
 
 
 def subset_gains(relative: RelativeSets, vertex: int) -> tuple[Floats, Floats]:
     """Return (singles, pairs): the gains of the subsets of a vertex, and of their pairwise unions."""
     if relative.union_scores is None:
-        (candidates, subsets), gains = relative.sets_of(vertex), relative.gains_of(vertex)
+        candidates, subsets = relative.sets_of(vertex)
+        gains = relative.gains_of(vertex)
         singles = np.ascontiguousarray(closure_gains(look_up(candidates, subsets), gains)[:, -1])
         return singles, pair_gains(candidates, gains, subsets, singles)
     sets = list(relative.subsets.families.sets_of(vertex))
@@ -217,13 +248,16 @@ def subset_gains(relative: RelativeSets, vertex: int) -> tuple[Floats, Floats]:
 
 
 def union_gains(relative: RelativeSets, vertex: int, unions: Sequence[VertexSet]) -> Floats:
-    """Return log S(base | union) - log S(base) by the given scores; 0 where the set is too large (paper, §2.1)."""
+    """Return log S(base | union) - log S(base) by the given scores (paper, Section 2.1).
+
+    0 for an empty union, and for one that makes the set too large."""
     assert relative.union_scores is not None
-    base, gains = relative.candidates.base(vertex), np.zeros(len(unions))
+    base = relative.candidates.base(vertex)
     parents = [tuple(sorted({*base, *union})) for union in unions]
     small = [
         k for k, union in enumerate(unions) if union and len(parents[k]) <= relative.largest_set
     ]
+    gains = np.zeros(len(unions))
     if small:
         scores = np.asarray(relative.union_scores(vertex, [parents[k] for k in small]))
         gains[small] = scores - relative.candidates.base_scores[vertex]
@@ -231,23 +265,21 @@ def union_gains(relative: RelativeSets, vertex: int, unions: Sequence[VertexSet]
 
 
 def look_up(known: LocalSets, sought: LocalSets) -> SmallInts:
-    """Return (sought, 2^largest): the number of the known set that is the part of a sought set chosen by a bit mask.
+    """Return (sought, 2^largest): the number of the known set that is this part of a sought set.
 
-    -1 where that part is not known, is empty, or the mask exceeds the size of the sought set.
+    Parts are given by bit masks. -1 if the part is not known or empty, or if the mask exceeds the
+    size of the sought set.
     """
-    masks = 1 << int(sought.sizes.max(initial=0))
-    known_keys, keys = (
-        np.zeros(len(known.sizes), np.int64),
-        np.zeros((len(sought.sizes), masks), np.int64),
-    )
+    known_keys = np.zeros(len(known.sizes), np.int64)
     for place in range(int(known.sizes.max(initial=0))):
         longer = np.flatnonzero(known.sizes > place)
         known_keys[longer] = known_keys[longer] << known.width | known.member(place, longer)
+    keys = np.zeros((len(sought.sizes), 1 << int(sought.sizes.max(initial=0))), np.int64)
     for place in range(int(sought.sizes.max(initial=0))):
-        longer, half = np.flatnonzero(sought.sizes > place), 1 << place
-        keys[longer, half : 2 * half] = (
-            keys[longer, :half] << sought.width | sought.member(place, longer)[:, None]
-        )
+        longer = np.flatnonzero(sought.sizes > place)
+        half = 1 << place
+        members = sought.member(place, longer)[:, None]
+        keys[longer, half : 2 * half] = keys[longer, :half] << sought.width | members
     order = np.argsort(known_keys)
     ascending = np.append(known_keys[order], -1)  # -1 is the key of no set
     asked = np.flatnonzero(keys)
@@ -260,7 +292,7 @@ def look_up(known: LocalSets, sought: LocalSets) -> SmallInts:
 
 
 def closure_gains(found: SmallInts, gains: Floats) -> Floats:
-    """Return (sought, masks): the gain of the best candidate set inside each part of each set; `found` by `look_up`."""
+    """Return (sought, masks): the gain of the best candidate set inside each part that `look_up` found."""
     rows, masks = found.shape
     best = np.where(found >= 0, gains[found], 0.0)
     bit = 1
@@ -276,30 +308,34 @@ def parent_losses(candidates: LocalSets, gains: Floats, ordered: Bools) -> tuple
 
     loss[x] = max over candidate sets C with x of gain(C) - gain(C - x); the other: max of gain(C) -
     gain(C - ordered)."""
-    best, sizes = closure_gains(look_up(candidates, candidates), gains), candidates.sizes
-    losses, rests = np.zeros(len(ordered)), (1 << sizes) - 1
+    best = closure_gains(look_up(candidates, candidates), gains)
+    sizes = candidates.sizes
+    losses = np.zeros(len(ordered))
+    rests = (1 << sizes) - 1
     for place in range(int(sizes.max(initial=0))):
         sets = np.flatnonzero(sizes > place)
         members = candidates.member(place, sets) - 1
         without = best[sets, ((1 << sizes[sets]) - 1) ^ (1 << place)]
         np.maximum.at(losses, members, gains[sets] - without)
         rests[sets] ^= ordered[members].astype(np.int64) << place
-    left = best[np.arange(len(sizes)), rests]
-    return losses, float((gains - left).max(initial=0.0))
+    without_ordered = best[np.arange(len(sizes)), rests]
+    return losses, float((gains - without_ordered).max(initial=0.0))
 
 
 def representations(candidates: LocalSets, subsets: LocalSets) -> SmallInts:
-    """Return rows (set, U, V): each representation U | V, U <= V, of a candidate set; V = U where U is the set.
+    """Return rows (set, U, V): each representation U | V, U <= V, of a candidate set.
 
-    A set that is itself a subset is listed that way only; a set without a representation is listed
-    with U = V = -1; the base (relative to itself: the empty set) is not listed."""
-    found, sizes = look_up(subsets, candidates), candidates.sizes
+    A set that is itself a subset is listed with U = V only; a set without a representation is
+    listed with U = V = -1; the base (relative to itself: the empty set) is not listed."""
+    found = look_up(subsets, candidates)
     rows = [np.empty((0, 3), np.int32)]
-    for size in range(1, int(sizes.max(initial=0)) + 1):
-        sets, whole = np.flatnonzero(sizes == size), (1 << size) - 1
+    for size in range(1, int(candidates.sizes.max(initial=0)) + 1):
+        sets = np.flatnonzero(candidates.sizes == size)
+        whole = (1 << size) - 1
         itself = found[sets, whole]
         rows.append(np.column_stack([sets, itself, itself])[itself >= 0])
-        sets, masks = sets[itself < 0], np.arange(1, whole)
+        sets = sets[itself < 0]
+        masks = np.arange(1, whole)
         first, second = np.nonzero((masks[:, None] < masks) & ((masks[:, None] | masks) == whole))
         U, V = found[np.ix_(sets, masks[first])], found[np.ix_(sets, masks[second])]
         where, column = np.nonzero((U >= 0) & (V >= 0))
@@ -333,23 +369,22 @@ def pair_gains(candidates: LocalSets, gains: Floats, subsets: LocalSets, singles
     A candidate set inside U | V lies inside U, inside V, or meets U and leaves a rest inside V - U.
     So for each U the rests of the candidate sets that meet it go into a table, and each V looks up
     the 2^|V - U| - 1 sets inside V - U."""
-    mu, slots = len(singles), table_slots(len(gains))
+    mu = len(singles)
     members = candidates.members[candidates.start[0] : candidates.start[-1]]
     most = 1 << candidates.width
     owners = np.repeat(np.arange(len(gains), dtype=np.int32), candidates.sizes)
     start = np.concatenate([[0], np.cumsum(np.bincount(members, minlength=most))])
     holders = _Holders(start, owners[np.argsort(members, kind="stable")])
+    slots = table_slots(len(gains))
     rests = _Rests(
         np.zeros(slots, np.int64),
         np.zeros(slots),
         np.empty(slots, np.int32),
         np.zeros(most, np.bool_),
     )
-    keys, pairs = (
-        np.zeros(1 << int(subsets.sizes.max(initial=0)), np.int64),
-        np.empty(mu * (mu - 1) // 2),
-    )
-    _pair_gains(candidates, gains, subsets, singles, holders, rests, keys, pairs)
+    parts = np.zeros(1 << int(subsets.sizes.max(initial=0)), np.int64)
+    pairs = np.empty(mu * (mu - 1) // 2)
+    _pair_gains(candidates, gains, subsets, singles, holders, rests, parts, pairs)
     return pairs
 
 
@@ -364,7 +399,7 @@ def _pair_gains(
     parts: Ints,
     pairs: Floats,
 ) -> None:
-    """Fill `pairs`; `parts` is scratch for the keys of the parts of V - U, and parts[0] = 0 that of the empty one."""
+    """Fill `pairs`; `parts` has room for the keys of the parts of V - U, with 0 for the empty one."""
     pair, width = 0, candidates.width
     for j in range(len(singles)):
         U = subsets.members[subsets.start[j] : subsets.start[j + 1]]
@@ -394,17 +429,19 @@ def _pair_gains(
 def _enter_rests(
     U: SmallInts, candidates: LocalSets, gains: Floats, holders: _Holders, rests: _Rests
 ) -> int:
-    """Enter the rests of the candidate sets that meet U into the table; return the number of entries."""
+    """Enter the rests of the candidate sets that meet U into the table; return how many are different."""
     entries = 0
     for member in U:
-        for h in range(holders.start[member], holders.start[member + 1]):
-            number, key = holders.sets[h], 0
+        for number in holders.sets[holders.start[member] : holders.start[member + 1]]:
+            key = 0
             for c in range(candidates.start[number], candidates.start[number + 1]):
                 if not rests.inside[candidates.members[c]]:
                     key = (key << candidates.width) | candidates.members[c]
             slot = slot_of(rests.keys, key)
             if key != 0 and rests.keys[slot] == 0:
-                rests.keys[slot], rests.best[slot], rests.used[entries] = key, gains[number], slot
+                rests.keys[slot] = key
+                rests.best[slot] = gains[number]
+                rests.used[entries] = slot
                 entries += 1
             elif key != 0:
                 rests.best[slot] = max(rests.best[slot], gains[number])

@@ -1,4 +1,4 @@
-"""Order bits r: the pairs of vertices whose order the QUBO decides, and the triangles that must not be cyclic.
+"""Order bits r: the pairs of vertices whose order the QUBO decides, and the triangles to keep acyclic.
 
 `scc` is the paper's E, all pairs inside a strongly connected component of the candidate graph;
 `chordal` keeps only the pairs of a vertex elimination, which are enough (docs/theory.md §2). In an
@@ -17,27 +17,31 @@ from ..candidates import Candidates
 from ..foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts, Words, frozen
 from ..foundation.errors import SettingError
 from ..foundation.graph import strong_components
-from ..foundation.jit import inner, kernel
+from ..foundation.jit import inlined, inner, kernel
 from ..foundation.words import popcount
+from .gains import Parents
 
 ORDERS = ("chordal", "scc")
 GOLDEN = (5**0.5 - 1) / 2
-SWEEPS = 30  # passes over all pairs, in which each may be turned round
+TURNING_SWEEPS = 30  # over all pairs, each of which may be turned round
 GREEDY_STARTS = 3  # elimination orders of each greedy kind
-THOROUGH = 300  # vertices up to which greedy costs are kept exact
-SEARCH_WORK = 4e9  # words that annealing may touch in a component: about two seconds
-# temperatures relative to the pairs: about 1 % fewer than min-fill on large instances
-HOT, COLD = 1 / 500, 1 / 20_000
+MOST_EXACT_COSTS = 300  # vertices up to which greedy costs are kept exact
+ELIMINATION_MOVES = 20_000  # at most, of the annealing of an elimination order
+ELIMINATION_WORDS = 4e9  # that annealing may touch in a component: about two seconds
+# Temperatures relative to the number of pairs: about 1 % fewer pairs than min-fill on large
+# instances.
+HOTTEST = 1 / 500
+COLDEST = 1 / 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class OrderStatus:
-    """What is known of states with less energy than the best known network: proved that there are none, or searched."""
+    """What is known of samples with less energy than the best known network."""
 
     proved: bool  # the order bits forbid every cycle, so the least energy is minus the best score
-    walks: int = 0  # that found no such state, since the last one that was found
+    walks: int = 0  # that found no such sample, since the last one that was found
     moves: int = 0  # of each of these walks
-    found: int = 0  # such states, each of which led to more order bits or to a better network
+    found: int = 0  # such samples, each of which led to more order bits or to a better network
 
     def __str__(self) -> str:
         """Return what `qubayes formulate` prints."""
@@ -48,22 +52,21 @@ class OrderStatus:
         return f"no state below the best network in {self.walks:,} walks of {self.moves:,} moves"
 
 
-PROVED = OrderStatus(True)
+PROVED_ORDER = OrderStatus(True)
 
 
-class Order(NamedTuple):
-    """r bit p says that pairs[p, 0] comes before pairs[p, 1]; triangles name the r bits of (ab, bc, ac), a < b < c."""
+class OrderBits(NamedTuple):
+    """The order bits of a QUBO: bit p is 1 if pairs[p, 0] comes before pairs[p, 1]."""
 
     pairs: SmallInts  # (p, 2) ascending by smaller, then larger vertex; either may come first
-    triangles: SmallInts  # (t, 3)
-    coupled: SmallInts = frozen(
-        np.empty((0, 2), np.int32)
-    )  # (c, 2) pairs without a bit that must not be joined both ways
+    triangles: SmallInts  # (t, 3) the order bits of ab, bc and ac for vertices a < b < c
+    # (c, 2) pairs without a bit that must not be joined both ways
+    coupled: SmallInts = frozen(np.empty((0, 2), np.int32))
 
     def corners(self) -> SmallInts:
         """Return (t, 3) the vertices a < b < c of each triangle."""
         low, high = self.pairs.min(axis=1), self.pairs.max(axis=1)
-        ab, bc = self.triangles[:, 0], self.triangles[:, 1]
+        ab, bc, _ = self.triangles.T
         return np.column_stack([low[ab], high[ab], high[bc]])
 
     @property
@@ -72,7 +75,7 @@ class Order(NamedTuple):
         return self.pairs[:, 0] < self.pairs[:, 1]
 
     def pair_of(self, first: AnyArray, second: AnyArray) -> Ints:
-        """Return the r bit of each pair of vertices, given in either order; -1 where there is none."""
+        """Return the order bit of each pair of vertices, given in either order; -1 without one."""
         if not len(self.pairs):
             return np.full(len(first), -1)
         width = int(self.pairs.max()) + 1
@@ -82,9 +85,38 @@ class Order(NamedTuple):
         found = (keys[places] == low * width + high) & (high < width)
         return np.where(found, places, -1)
 
+    def of_edges(self, edges: Parents) -> tuple[Ints, Bools]:
+        """Return (edges,) the order bit of each edge, -1 without one; and whether 1 puts the parent first."""
+        bits = self.pair_of(edges.vertices, edges.children)
+        return bits, np.append(self.pairs[:, 0], -1)[bits] == edges.vertices
 
-def well_formed(order: Order, n: int) -> bool:
-    """Return whether these are order bits of n vertices; for arrays from outside.
+    def has_bit(self, edges: Parents) -> Bools:
+        """Return (edges,) whether each edge has an order bit."""
+        return self.of_edges(edges)[0] >= 0
+
+    def allows(self, r: Bools, edges: Parents) -> Bools:
+        """Return (edges,) whether each edge has no order bit, or one that puts the parent first."""
+        bits, parent_first = self.of_edges(edges)
+        allowed: Bools = (bits < 0) | (np.append(r, False)[bits] == parent_first)
+        return allowed
+
+    def cyclic(self, r: Bools) -> Bools:
+        """Return (t,) whether these order bits make each triangle a directed cycle."""
+        ab, bc, ac = (r == self.ascending)[self.triangles].T
+        cyclic: Bools = (ab == bc) & (ab != ac)
+        return cyclic
+
+
+def order_bits_of(pairs: AnyArray, corners: AnyArray) -> OrderBits:
+    """Return the order bits of these ascending pairs, with the triangles that have these corners a < b < c."""
+    a, b, c = corners.T
+    order = OrderBits(frozen(pairs.astype(np.int32)), np.empty((0, 3), np.int32))
+    triangles = np.column_stack([order.pair_of(a, b), order.pair_of(b, c), order.pair_of(a, c)])
+    return order._replace(triangles=frozen(triangles.astype(np.int32)))
+
+
+def well_formed(order: OrderBits, n: int) -> bool:
+    """Return whether these are order bits of n vertices; for arrays from a file.
 
     Pairs are written smaller vertex first, each once and ascending; a triangle names the three
     pairs of its corners.
@@ -96,7 +128,7 @@ def well_formed(order: Order, n: int) -> bool:
         return False
     if not ((triangles >= 0) & (triangles < len(order.pairs))).all():
         return False
-    ab, bc, ac = (order.pairs[triangles[:, side]] for side in range(3))
+    ab, bc, ac = (order.pairs[side] for side in triangles.T)
     meet = (ab[:, 1] == bc[:, 0]) & (ab[:, 0] == ac[:, 0]) & (bc[:, 1] == ac[:, 1])
     return bool(meet.all())
 
@@ -118,28 +150,30 @@ class Filled(NamedTuple):
     pairs: int  # unordered pairs with a useful arc
 
 
-def choose_order(candidates: Candidates, kind: str, seed: int = 0) -> Order:
-    """Return the order bits of the candidate graph (an arc from each possible or required parent to its child).
+def choose_order(candidates: Candidates, kind: str, seed: int = 0) -> OrderBits:
+    """Return the order bits of the candidate graph: an arc from each possible or required parent to its child."""
+    pairs = [np.empty((0, 2), np.int64)]
+    corners = [np.empty((0, 3), np.int64)]
+    for component, filled in eliminations(candidates, kind, seed):
+        pairs.append(component[np.argwhere(np.triu(filled.useful | filled.useful.T))])
+        corners += [component[its] for its in _triangles_of(filled)]
+    all_pairs = np.concatenate(pairs)
+    all_corners = np.concatenate(corners)
+    return order_bits_of(
+        all_pairs[np.lexsort(all_pairs.T[::-1])], all_corners[np.lexsort(all_corners.T[::-1])]
+    )
 
-    The triangles {p, v, q} have useful arcs p -> v -> q and p -> q, where v is the first to leave.
-    """
-    all_pairs, all_corners = [np.empty((0, 2), np.int64)], [np.empty((0, 3), np.int64)]
-    for component, (sequence, arcs, _) in eliminations(candidates, kind, seed):
-        all_pairs.append(component[np.argwhere(np.triu(arcs | arcs.T))])
-        here = np.ones(len(arcs), np.bool_)
-        for v in sequence.tolist():
-            here[v] = False
-            around = np.flatnonzero((arcs[v] | arcs[:, v]) & here)
-            closing = arcs[around, v][:, None] & arcs[v, around] & arcs[np.ix_(around, around)]
-            p, q = around[np.array(np.nonzero(np.triu(closing | closing.T)))]
-            corners = component[np.column_stack([np.full(len(p), v), p, q])]
-            all_corners.append(np.sort(corners, axis=1))
-    pairs, corners = np.concatenate(all_pairs), np.concatenate(all_corners)
-    pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
-    a, b, c = corners[np.lexsort((corners[:, 2], corners[:, 1], corners[:, 0]))].T
-    order = Order(frozen(pairs.astype(np.int32)), np.empty((0, 3), np.int32))
-    triangles = np.column_stack([order.pair_of(a, b), order.pair_of(b, c), order.pair_of(a, c)])
-    return order._replace(triangles=frozen(triangles.astype(np.int32)))
+
+def _triangles_of(filled: Filled) -> Iterator[Ints]:
+    """Yield the corners of triangles with useful arcs p -> v -> q and p -> q, v the first to leave, by v."""
+    arcs = filled.useful
+    here = np.ones(len(arcs), np.bool_)
+    for v in filled.sequence.tolist():
+        here[v] = False
+        around = np.flatnonzero((arcs[v] | arcs[:, v]) & here)
+        closing = arcs[around, v][:, None] & arcs[v, around] & arcs[np.ix_(around, around)]
+        p, q = around[np.array(np.nonzero(np.triu(closing | closing.T)))]
+        yield np.sort(np.column_stack([np.full(len(p), v), p, q]), axis=1)
 
 
 def eliminations(candidates: Candidates, kind: str, seed: int = 0) -> Iterator[tuple[Ints, Filled]]:
@@ -148,17 +182,18 @@ def eliminations(candidates: Candidates, kind: str, seed: int = 0) -> Iterator[t
         raise SettingError(f"order = {kind!r}; choose one of {', '.join(ORDERS)}")
     arcs = candidates.families.arcs()
     for component in strong_components(arcs):
-        if (size := len(component)) > 1 and kind == "chordal":
+        size = len(component)
+        if size == 1:
+            continue
+        if kind == "chordal":
             yield component, best_elimination(arcs[np.ix_(component, component)], seed)
-        elif size > 1:
-            yield (
-                component,
-                Filled(np.arange(size), ~np.eye(size, dtype=np.bool_), size * (size - 1) // 2),
-            )
+        else:
+            everything = ~np.eye(size, dtype=np.bool_)
+            yield component, Filled(np.arange(size), everything, size * (size - 1) // 2)
 
 
-def balanced(order: Order, deltas: Floats) -> Order:
-    """Return the same pairs, each written the way round that keeps linear coefficients small; triangles weigh `deltas`.
+def balanced(order: OrderBits, deltas: Floats) -> OrderBits:
+    """Orient each pair to keep linear coefficients small; `deltas` are the penalties of the triangles.
 
     A triangle that is transitive in the chosen directions costs delta (w + x y - x w - y w), w its
     long side; one that is cyclic in them costs delta (1 - x - y - w + x y + x w + y w). Written all
@@ -172,15 +207,17 @@ def balanced(order: Order, deltas: Floats) -> Order:
     signs = np.where((high - low) * GOLDEN % 1.0 < 0.5, 1.0, -1.0)  # 1: ascending, -1: descending
     sides = order.triangles.ravel()  # entry 3 t + s is side s of triangle t
     entries = np.argsort(sides, kind="stable")
-    two = np.array([[1, 2], [0, 2], [0, 1]])[entries % 3]
-    others = order.triangles[entries[:, None] // 3, two]  # that each pair meets in triangles
-    # the sides ab (0) and bc (1), whose product has the other sign
-    ab_bc = two + entries[:, None] % 3 == 1
-    # minus half the coupler, both ascending
-    pulls = np.where(ab_bc, -0.5, 0.5) * deltas[entries[:, None] // 3]
+    triangle, side = np.divmod(entries[:, None], 3)
+    two = np.array([[1, 2], [0, 2], [0, 1]])[side[:, 0]]
+    others = order.triangles[triangle, two]  # that each pair meets in triangles
+    ab_bc = two + side == 1  # the sides ab (0) and bc (1), whose product has the other sign
+    # minus half the interaction, both ascending
+    pulls = np.where(ab_bc, -0.5, 0.5) * deltas[triangle]
     start = 2 * np.concatenate([[0], np.cumsum(np.bincount(sides, minlength=len(signs)))])
-    _turn(start, others.ravel(), pulls.ravel(), signs, np.zeros(len(signs)), SWEEPS)
-    pairs = np.where(signs[:, None] > 0, np.column_stack([low, high]), np.column_stack([high, low]))
+    linear = np.zeros(len(signs))
+    _turn(start, others.ravel(), pulls.ravel(), signs, linear, TURNING_SWEEPS)
+    ascending = np.column_stack([low, high])
+    pairs = np.where(signs[:, None] > 0, ascending, ascending[:, ::-1])
     return order._replace(pairs=frozen(pairs.astype(np.int32)))
 
 
@@ -203,24 +240,25 @@ def _turn(
             if change < 0.0:
                 for e in range(start[p], start[p + 1]):
                     linear[others[e]] -= 2.0 * pulls[e] * signs[p] * signs[others[e]]
-                signs[p], linear[p], turned = -signs[p], -linear[p], True
+                signs[p] = -signs[p]
+                linear[p] = -linear[p]
+                turned = True
         if not turned:
             break
 
 
 def best_elimination(adjacency: Bools, seed: int = 0) -> Filled:
     """Return an elimination of the graph with few pairs: the best of several greedy ones, annealed."""
-    arcs, n = packed_arcs(adjacency), len(adjacency)
+    n = len(adjacency)
+    arcs = packed_arcs(adjacency)
     random = np.random.default_rng(np.random.SeedSequence(seed))
-    neighbours, thorough = arcs[0] | arcs[1], n <= THOROUGH
     noises = random.random((GREEDY_STARTS, n))
-    sequences = [
-        greedy_sequence(neighbours, noise, by_degree, thorough)
-        for by_degree in (False, True)
-        for noise in noises
-    ]
+    neighbours = arcs[0] | arcs[1]
+    thorough = n <= MOST_EXACT_COSTS
+    sequences = [greedy_sequence(neighbours, noise, False, thorough) for noise in noises]
+    sequences += [greedy_sequence(neighbours, noise, True, thorough) for noise in noises]
     best = eliminate(adjacency, min(sequences, key=lambda sequence: count_pairs(arcs, sequence)))
-    tries = int(min(20_000, SEARCH_WORK / (n * n * arcs.shape[2])))
+    tries = int(min(ELIMINATION_MOVES, ELIMINATION_WORDS / (n * n * arcs.shape[2])))
     moves = random.integers(n, size=(tries, 2))
     allowances = random.exponential(size=tries) * temperatures(tries, best.pairs)
     annealed = eliminate(adjacency, anneal_sequence(arcs, best.sequence, moves, allowances))
@@ -228,8 +266,8 @@ def best_elimination(adjacency: Bools, seed: int = 0) -> Filled:
 
 
 def temperatures(tries: int, pairs: int) -> Floats:
-    """Return temperatures that fall by the same factor at each try, from HOT to COLD times the pairs."""
-    hot, cold = (share * max(500, pairs) for share in (HOT, COLD))
+    """Return temperatures that fall by the same factor at each try, from HOTTEST to COLDEST times the pairs."""
+    hot, cold = (share * max(500, pairs) for share in (HOTTEST, COLDEST))
     falling: Floats = hot * (cold / hot) ** (np.arange(tries) / tries)
     return falling
 
@@ -238,7 +276,8 @@ def packed_arcs(adjacency: Bools) -> Words:
     """Return (2, n, words): the successors and the predecessors of each vertex as bit sets."""
     n = len(adjacency)
     padded = np.zeros((2, n, -(-n // 64) * 64), np.bool_)
-    padded[0, :, :n], padded[1, :, :n] = adjacency, adjacency.T
+    padded[0, :, :n] = adjacency
+    padded[1, :, :n] = adjacency.T
     return np.packbits(padded, axis=2, bitorder="little").view(np.uint64)
 
 
@@ -247,24 +286,14 @@ def eliminate(adjacency: Bools, sequence: Ints) -> Filled:
 
     Called twice for a component, so in Python, where a row of arcs is the bits of a number.
     """
-    outward, inward = (
-        [int.from_bytes(row.tobytes(), "little") for row in rows] for rows in packed_arcs(adjacency)
-    )
-    n, leaving = len(outward), sequence.tolist()
-    later = -1  # all vertices: every bit is 1
-    for v in leaving:
-        later ^= 1 << v
-        outward[v] &= later
-        inward[v] &= later
-        for a in _members(inward[v]):
-            outward[a] = (outward[a] | outward[v]) & ~(1 << a)
-        for b in _members(outward[v]):
-            inward[b] = (inward[b] | inward[v]) & ~(1 << b)
-    useful_in, useful_out, pairs = [0] * n, [0] * n, 0
+    n, leaving = len(adjacency), sequence.tolist()
+    outward, inward = _filled_arcs(adjacency, leaving)
+    useful_in = [0] * n
+    useful_out = [0] * n
     useful = np.zeros((n, n), np.bool_)
     for v in reversed(leaving):
-        both, either = outward[v] & inward[v], outward[v] | inward[v]
-        for b in _members(either):
+        both = outward[v] & inward[v]
+        for b in _members(outward[v] | inward[v]):
             bit = 1 << b
             leaves = outward[v] & bit and (both & bit or useful_in[b] & inward[v])
             enters = inward[v] & bit and (both & bit or useful_out[b] & outward[v])
@@ -276,8 +305,24 @@ def eliminate(adjacency: Bools, sequence: Ints) -> Filled:
                 useful_in[v] |= bit
                 useful_out[b] |= 1 << v
                 useful[b, v] = True
-            pairs += bool(leaves or enters)
-    return Filled(sequence, useful, pairs)
+    return Filled(sequence, useful, int(np.triu(useful | useful.T).sum()))
+
+
+def _filled_arcs(adjacency: Bools, leaving: list[int]) -> tuple[list[int], list[int]]:
+    """Return each vertex's successors and predecessors when it leaves, which are in the graph then."""
+    successors, predecessors = packed_arcs(adjacency)
+    outward = [int.from_bytes(row.tobytes(), "little") for row in successors]
+    inward = [int.from_bytes(row.tobytes(), "little") for row in predecessors]
+    later = -1  # all vertices: every bit is 1
+    for v in leaving:
+        later ^= 1 << v
+        outward[v] &= later
+        inward[v] &= later
+        for a in _members(inward[v]):
+            outward[a] = (outward[a] | outward[v]) & ~(1 << a)
+        for b in _members(outward[v]):
+            inward[b] = (inward[b] | inward[v]) & ~(1 << b)
+    return outward, inward
 
 
 def _members(bits: int) -> Iterator[int]:
@@ -288,7 +333,7 @@ def _members(bits: int) -> Iterator[int]:
 
 
 def count_pairs(arcs: Words, sequence: Ints) -> int:
-    """Return the number of pairs joined by an arc during the elimination: an upper bound on the useful ones."""
+    """Return the number of pairs joined during the elimination: an upper bound on the useful ones."""
     return int(_count_pairs(arcs, *_scratch(arcs), sequence, len(sequence) ** 2))
 
 
@@ -299,13 +344,14 @@ def greedy_sequence(neighbours: Words, noise: Floats, by_degree: bool, thorough:
     Costs are kept exact everywhere if `thorough`, else only next to the vertex that left.
     """
     n = len(neighbours)
-    sequence, costs, stale = np.empty(n, np.int64), np.zeros(n), np.ones(n, np.bool_)
+    sequence = np.empty(n, np.int64)
+    costs, stale = np.zeros(n), np.ones(n, np.bool_)
     _choose_greedily(neighbours.copy(), noise, by_degree, thorough, costs, stale, sequence)
     return sequence
 
 
 def anneal_sequence(arcs: Words, sequence: Ints, moves: Ints, allowances: Floats) -> Ints:
-    """Return the best sequence met while moves (from place, to place) are accepted by Metropolis' rule.
+    """Return the best sequence met while moves (from, to a place) are accepted by Metropolis' rule.
 
     The energy is the number of pairs; move k is accepted if it adds at most allowances[k], which
     are exponential draws times the temperature."""
@@ -316,7 +362,7 @@ def anneal_sequence(arcs: Words, sequence: Ints, moves: Ints, allowances: Floats
 
 
 def _scratch(arcs: Words) -> tuple[Words, Words]:
-    """Return a copy of the arcs that an elimination may change, and (2, words) the set of all vertices, twice."""
+    """Return a copy of the arcs, which an elimination changes, and (2, words) the set of all vertices."""
     n = arcs.shape[1]
     everyone = np.packbits(np.arange(64 * arcs.shape[2]) < n, bitorder="little").view(np.uint64)
     return arcs.copy(), np.stack([everyone] * 2)
@@ -346,6 +392,26 @@ def _join(rows: Words, members: Words, added: Words) -> None:
             rows[b, w] &= ~lowest
 
 
+@inlined
+def _degree(row: Words) -> Any:
+    """Return the number of neighbours in the row."""
+    degree = 0
+    for w in range(len(row)):
+        degree += popcount(row[w])
+    return degree
+
+
+@inlined
+def _missing_pairs(v: int, rows: Words) -> Any:
+    """Return the number of ordered pairs of neighbours of v that are not neighbours of each other."""
+    missing = -_degree(rows[v])  # each neighbour misses itself
+    for b in range(len(rows)):
+        if _has(rows[v], b):
+            for w in range(rows.shape[1]):
+                missing += popcount(rows[v, w] & ~rows[b, w])
+    return missing
+
+
 @kernel
 def _choose_greedily(
     rows: Words,
@@ -356,20 +422,13 @@ def _choose_greedily(
     stale: Bools,
     sequence: Ints,
 ) -> None:
-    """Fill the sequence. `rows` are used up; all are `stale` at first; a vertex that left has an infinite cost."""
-    n, words = rows.shape
+    """Fill the sequence; `rows` are changed, all are `stale` at first, a vertex that left costs inf."""
+    n = len(rows)
     for t in range(n):
         chosen, least = t, inf
         for v in range(n):
             if stale[v] and costs[v] != inf:
-                degree, missing = 0, 0
-                for w in range(words):
-                    degree += popcount(rows[v, w])
-                for b in range(n):
-                    if not by_degree and _has(rows[v], b):
-                        for w in range(words):
-                            missing += popcount(rows[v, w] & ~rows[b, w])
-                costs[v] = degree if by_degree else missing - degree  # each neighbour misses itself
+                costs[v] = _degree(rows[v]) if by_degree else _missing_pairs(v, rows)
                 stale[v] = thorough
             if costs[v] + noise[v] < least:
                 chosen, least = v, costs[v] + noise[v]
@@ -386,11 +445,13 @@ def _choose_greedily(
 def _anneal(
     arcs: Words, scratch: Words, later: Words, states: Ints, moves: Ints, allowances: Ints
 ) -> None:
-    """Leave the best sequence met in states[0]; states (best, current, trial) all hold the first sequence."""
-    best, here, trial = states[0], states[1], states[2]
+    """Leave the best sequence met in states[0]; states (best, current, trial) all hold the start."""
+    best = states[0]
+    here, trial = states[1], states[2]
     least = now = _count_pairs(arcs, scratch, later, here, len(here) ** 2)
     for k in range(len(moves)):
-        source, target, limit = moves[k, 0], moves[k, 1], now + allowances[k]
+        source, target = moves[k, 0], moves[k, 1]
+        limit = now + allowances[k]
         step = 1 if target > source else -1
         for t in range(source, target, step):
             trial[t] = here[t + step]

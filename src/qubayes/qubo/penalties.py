@@ -1,19 +1,18 @@
-"""Penalties, each above its own proved bound: on edges against the order, cyclic triangles, and a third subset.
+"""Penalties above their proved bounds: for edges against the order, cyclic triangles, third subsets.
 
 `tight` takes the bounds of docs/theory.md §3 and §4 (Theorem 2 of §5 proves them enough), `paper`
 the three numbers of the paper.
 
-What is penalised, what the penalty must exceed, and where docs/theory.md proves it:
+What is penalised, what the penalty must exceed, where docs/theory.md proves it, and by what:
 
-    an edge against the order           l_ij (`order_losses`)       Lemma 1, Theorem 2 (c)   coupler
-    of a u and an r bit a required edge against the order   first(i)                    Theorem 2
-    (b)            linear term of an r bit a cyclic triangle of r bits         min of D
-    (`order_bounds`)   Theorem 2 (a)            couplers of r bits a third subset of a vertex:
-      g < 0 (at most two subsets, or a third never gains)           Lemma 2                  nothing
-      pairs in use hold no triangle     `unused_bound`              Lemma 3
-      couplers of unused pairs otherwise                         g (`third_gain`)            Lemma 2
-      a slack bit z constrained form                  `excess_bound`              Lemma 4
-      lambda of an inequality
+    edge against the order            l_ij (`order_losses`)      Lemma 1, Thm 2 (c)  u r
+    required edge against the order   first(i)                   Thm 2 (b)           r, linear
+    cyclic triangle of r bits         min of D (`order_bounds`)  Thm 2 (a)           products of r
+    third subset of a vertex:
+      g < 0 (at most two subsets, or a third never gains)        Lemma 2             nothing
+      pairs in use hold no triangle   `unused_bound`             Lemma 3             u u', unused
+      otherwise                       g (`third_gain`)           Lemma 2             slack bit z
+      constrained form                `excess_bound`             Lemma 4             lambda
 
 Each candidate set is written by one representation, a pair of subsets: such pairs are in use, the
 others unused."""
@@ -30,7 +29,7 @@ from ..foundation.graph import reachable
 from ..foundation.jit import kernel
 from ..foundation.workers import Workers, run
 from .gains import Parents, RelativeSets, parent_losses, representations, subset_gains
-from .order_bits import Order
+from .order_bits import OrderBits
 
 PENALTIES = ("tight", "paper")
 KINDS = {  # of penalties, for which a factor may be given, and their fields
@@ -43,8 +42,8 @@ MARGIN = 1.01  # bounds are strict; 1 % is far above the rounding of a sum of sc
 # least penalty relative to the largest bound: raising one is sound, and keeps the coefficient range
 # small
 FLOOR = 0.01
-# a third subset that loses less than this may gain by rounding: scores are rounded sums
-TOLERANCE = 1e-9
+# A third subset that loses less than this may gain by rounding: scores are rounded sums.
+ROUNDING_OF_GAINS = 1e-9
 
 
 class Penalties(NamedTuple):
@@ -71,10 +70,8 @@ class VertexGains(NamedTuple):
     singles: Floats  # (mu,) gain of each subset
     pairs: Floats  # (mu (mu - 1) / 2,) gain of each union of two, lexicographic
     limit: AtMostTwo
-    representations: (
-        # (candidate sets of the vertex, 3) numbers of the set and of its two subsets, equal if one
-        SmallInts
-    )
+    # (candidate sets of the vertex, 3) numbers of the set and of its two subsets, equal if one
+    representations: SmallInts
 
 
 class Chosen(NamedTuple):
@@ -87,9 +84,9 @@ class Chosen(NamedTuple):
 
 
 def tight(
-    relative: RelativeSets, order: Order, gains: list[VertexGains], step: float | None = None
+    relative: RelativeSets, order: OrderBits, gains: list[VertexGains], step: float | None = None
 ) -> Penalties:
-    """Return penalties just above their own bounds, none below a hundredth of the largest; multiples of the step."""
+    """Return penalties just above their own bounds, none below FLOOR of the largest; multiples of the step."""
     bounds = order_bounds(relative, order)
     floor = FLOOR * max((float(part.max()) for part in bounds if part.size), default=0.0)
     limits = np.array([vertex.limit.bound for vertex in gains])
@@ -101,9 +98,9 @@ def tight(
 
 
 def _raised(bounds: Floats, floor: float, step: float | None) -> Floats:
-    """Return MARGIN times the bounds, at least the floor, rounded up to a grid on which sums of millions are exact.
+    """Return MARGIN times the bounds, at least the floor, rounded up to the step or to a fine grid.
 
-    On the grid, coefficients that cancel are exactly zero. A step is the grid.
+    On the grid sums of millions are exact, so coefficients that cancel are exactly zero.
     """
     if step is None and (not bounds.size or floor <= 0.0):
         return bounds  # none, or all are 0
@@ -112,14 +109,15 @@ def _raised(bounds: Floats, floor: float, step: float | None) -> Floats:
     return raised
 
 
-def paper(relative: RelativeSets, order: Order, gains: list[VertexGains]) -> Penalties:
+def paper(relative: RelativeSets, order: OrderBits, gains: list[VertexGains]) -> Penalties:
     """Return the paper's penalties (paper, Section 5.2), and a z bit per vertex.
 
     delta1 = 1.1 delta0, delta2 = 1.1 (n - 2) delta1, xi = 1.1 xi0. xi0 = -3 min over vertices and
     pairs of subsets, the empty one among them, of pi bar (Lemma `sufficient1`). Where edges are
     required (never in the paper) a vertex answers for its required ancestors too. For n = 2 the
     printed delta2 is zero and lets a cycle through: n - 2 is then taken as 1."""
-    n, steepest = relative.candidates.n, 0.0
+    n = relative.candidates.n
+    steepest = 0.0
     for vertex in gains:
         j, k = np.triu_indices(len(vertex.singles), 1)
         synergies = vertex.pairs - vertex.singles[j] - vertex.singles[k]
@@ -127,13 +125,14 @@ def paper(relative: RelativeSets, order: Order, gains: list[VertexGains]) -> Pen
     # the best set of a vertex comes first
     most = relative.gains[relative.candidates.families.vertex_start[:-1]]
     delta1 = 1.1 * float(_with_ancestors(most, relative.required, order).max(initial=0.0))
-    delta2, xi = 1.1 * max(n - 2, 1) * delta1, 1.1 * (3.0 * float(steepest))
-    edges, required = (
-        np.full(len(relative.parents.vertices), delta2),
-        np.full(len(relative.required.vertices), delta2),
-    )
+    delta2 = 1.1 * max(n - 2, 1) * delta1
+    xi = 1.1 * (3.0 * float(steepest))
     return Penalties(
-        edges, required, np.full(len(order.triangles), delta1), np.full(n, xi), np.ones(n, np.bool_)
+        edges=np.full(len(relative.parents.vertices), delta2),
+        required=np.full(len(relative.required.vertices), delta2),
+        triangles=np.full(len(order.triangles), delta1),
+        at_most_two=np.full(n, xi),
+        has_slack=np.ones(n, np.bool_),
     )
 
 
@@ -154,16 +153,13 @@ def scaled(
 
 
 def weak_kinds(
-    penalties: Penalties, relative: RelativeSets, order: Order, gains: list[VertexGains]
+    penalties: Penalties, relative: RelativeSets, order: OrderBits, gains: list[VertexGains]
 ) -> tuple[str, ...]:
     """Return the kinds (edge, triangle, slack) with at least one penalty at or below its proved bound."""
     edges, required, triangles = order_bounds(relative, order)
-    possible, fixed = relative.parents, relative.required
-    ordered = order.pair_of(possible.vertices, possible.children) >= 0
-    bound = order.pair_of(fixed.vertices, fixed.children) >= 0
-    bounds = {  # -inf: an edge without an r bit has no penalty
-        "edges": np.where(ordered, edges, -inf),
-        "required": np.where(bound, required, -inf),
+    bounds = {  # -inf: an edge without an order bit has no penalty
+        "edges": np.where(order.has_bit(relative.parents), edges, -inf),
+        "required": np.where(order.has_bit(relative.required), required, -inf),
         "triangles": triangles,
         "at_most_two": np.array([vertex.limit.bound for vertex in gains]),
     }
@@ -171,37 +167,38 @@ def weak_kinds(
     return tuple(kind for kind in ("edge", "triangle", "slack") if weak & set(KINDS[kind]))
 
 
-def order_bounds(relative: RelativeSets, order: Order) -> tuple[Floats, Floats, Floats]:
+def order_bounds(relative: RelativeSets, order: OrderBits) -> tuple[Floats, Floats, Floats]:
     """Return what the penalties on edges, required edges and triangles must exceed (docs/theory.md, Theorem 2)."""
     parents, required = relative.parents, relative.required
     edges, vertices = order_losses(relative, order)
     first = _with_ancestors(vertices, required, order)
-    ordered = order.pair_of(parents.vertices, parents.children) >= 0
+    ordered = order.has_bit(parents)
     last = np.zeros(len(first))
     np.add.at(last, parents.vertices[ordered], edges[ordered])
-    bound = order.pair_of(required.vertices, required.children) >= 0
-    last[required.vertices[bound]] = np.inf  # a required parent cannot go to the end
+    last[required.vertices[order.has_bit(required)]] = inf  # a required parent cannot go to the end
     corner = np.minimum(first, last)[order.corners()]
-    return edges, first[required.children], corner.min(axis=1, initial=np.inf)
+    return edges, first[required.children], corner.min(axis=1, initial=inf)
 
 
-def order_losses(relative: RelativeSets, order: Order) -> tuple[Floats, Floats]:
+def order_losses(relative: RelativeSets, order: OrderBits) -> tuple[Floats, Floats]:
     """Return the most that vertices can lose with their parents (docs/theory.md §3).
 
-    (edges,) with each possible parent; (n,) with all possible parents at once that share an r bit
-    with the vertex."""
-    parents, n = relative.parents, relative.candidates.n
-    ordered = order.pair_of(parents.vertices, parents.children) >= 0
-    edges, vertices = np.zeros(len(ordered)), np.zeros(n)
+    (edges,) with each possible parent; (n,) with all possible parents at once that share an order
+    bit with the vertex."""
+    n = relative.candidates.n
+    ordered = order.has_bit(relative.parents)
+    edges = np.zeros(len(ordered))
+    vertices = np.zeros(n)
     for vertex in range(n):
-        own, sets = slice(*parents.start[vertex : vertex + 2]), relative.sets_of(vertex)[0]
+        own = slice(*relative.parents.start[vertex : vertex + 2])
+        sets, _ = relative.sets_of(vertex)
         edges[own], vertices[vertex] = parent_losses(sets, relative.gains_of(vertex), ordered[own])
     return edges, vertices
 
 
-def _with_ancestors(values: Floats, required: Parents, order: Order) -> Floats:
-    """Return for each vertex the sum over it and all that must precede it through required edges with an r bit."""
-    bound = order.pair_of(required.vertices, required.children) >= 0
+def _with_ancestors(values: Floats, required: Parents, order: OrderBits) -> Floats:
+    """Return for each vertex the sum over it and its ancestors by required edges with an order bit."""
+    bound = order.has_bit(required)
     if not bound.any():
         return values
     upward = np.zeros((len(values), len(values)), np.bool_)
@@ -219,16 +216,12 @@ def vertex_gains(relative: RelativeSets, workers: Workers) -> list[VertexGains]:
 
 def gains_of_vertex(relative: RelativeSets, vertex: int) -> VertexGains:
     """Return the gains of one vertex."""
-    chosen, (singles, pairs) = (
-        choose_representations(relative, vertex),
-        subset_gains(relative, vertex),
-    )
-    first_set, first_subset = (
-        relative.candidate_sets.vertex_start[vertex],
-        relative.subset_sets.vertex_start[vertex],
-    )
-    numbers = np.array([first_set, first_subset, first_subset], np.int32)
-    return VertexGains(singles, pairs, at_most_two(singles, pairs, chosen), chosen.rows + numbers)
+    chosen = choose_representations(relative, vertex)
+    singles, pairs = subset_gains(relative, vertex)
+    first_set = relative.candidate_sets.vertex_start[vertex]
+    first_subset = relative.subset_sets.vertex_start[vertex]
+    rows = chosen.rows + np.array([first_set, first_subset, first_subset], np.int32)
+    return VertexGains(singles, pairs, at_most_two(singles, pairs, chosen), rows)
 
 
 def needs_slack(relative: RelativeSets, vertex: int) -> bool:
@@ -243,7 +236,8 @@ def choose_representations(relative: RelativeSets, vertex: int) -> Chosen:
     The greedy choice (sets with the fewest representations first) avoids triangles; where it fails,
     the first representation of each set is chosen."""
     candidates, subsets = relative.sets_of(vertex)
-    listed, mu = representations(candidates, subsets), len(subsets.sizes)
+    listed = representations(candidates, subsets)
+    mu = len(subsets.sizes)
     if len(listed) and listed[:, 1].min() < 0:
         name = relative.candidates.names[vertex]
         raise QubayesError(
@@ -251,33 +245,41 @@ def choose_representations(relative: RelativeSets, vertex: int) -> Chosen:
         )
     numbers = listed[:, 0]
     first = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])[: len(listed)])
-    last = np.append(first[1:], len(listed))
     # the other sets are subsets themselves
-    pairs = np.flatnonzero(listed[first, 1] != listed[first, 2])
+    unions = np.flatnonzero(listed[first, 1] != listed[first, 2])
     failed = Chosen(listed[first], np.zeros((0, 0), np.bool_), True)
-    if 4 * len(pairs) > mu * mu:  # Mantel: a graph without triangles has at most mu^2 / 4 edges
+    if 4 * len(unions) > mu * mu:  # Mantel: a graph without triangles has at most mu^2 / 4 edges
         return failed
-    chosen, joined = first.copy(), np.zeros((mu, mu), np.bool_)
-    neighbours: dict[int, int] = {}  # of a subset, as the bits of a number
-    for number in pairs[np.argsort((last - first)[pairs], kind="stable")].tolist():
-        for row, (_, j, k) in enumerate(
-            listed[first[number] : last[number]].tolist(), int(first[number])
-        ):
-            of_j, of_k = neighbours.get(j, 0), neighbours.get(k, 0)
-            if not of_j & of_k:
-                neighbours[j], neighbours[k] = of_j | 1 << k, of_k | 1 << j
-                chosen[number] = row
-                joined[j, k] = joined[k, j] = True
-                break
-        else:
+    counts = np.diff(np.append(first, len(listed)))
+    chosen = first.copy()
+    joined = np.zeros((mu, mu), np.bool_)
+    neighbours = [0] * mu  # of each subset, as the bits of a number
+    for number in unions[np.argsort(counts[unions], kind="stable")].tolist():
+        row = int(first[number])
+        row = _without_triangle(listed, range(row, row + int(counts[number])), neighbours)
+        if row < 0:
             return failed
+        chosen[number] = row
+        _, j, k = listed[row].tolist()
+        neighbours[j] |= 1 << k
+        neighbours[k] |= 1 << j
+        joined[j, k] = joined[k, j] = True
     return Chosen(listed[chosen], joined, False)
 
 
+def _without_triangle(listed: SmallInts, rows: range, neighbours: list[int]) -> int:
+    """Return the first of the rows whose two subsets have no common neighbour; -1 without one."""
+    for row in rows:
+        _, j, k = listed[row].tolist()
+        if not neighbours[j] & neighbours[k]:
+            return row
+    return -1
+
+
 def at_most_two(singles: Floats, pairs: Floats, chosen: Chosen) -> AtMostTwo:
-    """Return the penalty that a vertex with these gains and representations needs."""
+    """Return the penalty that keeps a vertex with these gains at two active subsets."""
     slack_bound = third_gain(singles, pairs)
-    if slack_bound < -TOLERANCE:
+    if slack_bound < -ROUNDING_OF_GAINS:
         return AtMostTwo(-inf, False)
     bound = slack_bound if chosen.has_triangle else unused_bound(singles, pairs, chosen.joined)
     return AtMostTwo(max(bound, 0.0), chosen.has_triangle)
@@ -290,11 +292,11 @@ def pair_index(j: AnyArray, k: AnyArray, mu: int) -> AnyArray:
 
 
 def third_gain(singles: Floats, pairs: Floats) -> float:
-    """Return an upper bound on the gain of each active subset beyond two (Lemma 2); -inf for at most two subsets.
+    """Return an upper bound on the gain of each active subset beyond two (docs/theory.md, Lemma 2).
 
-    Subsets leave one by one, each time one that can gain little among those left. Any three or more
-    active subsets contain a first to leave, and its gain is at most the bound for each one beyond
-    two."""
+    -inf for at most two subsets. Subsets leave one by one, each time one that can gain little among
+    those left. Any three or more active subsets contain a first to leave, and its gain is at most
+    the bound for each one beyond two."""
     mu = len(singles)
     return float(_third_gain(singles, pairs, np.ones(mu, np.bool_), np.empty(mu)))
 
@@ -318,11 +320,11 @@ def excess_bound(singles: Floats, pairs: Floats) -> float:
 
 
 def unused_bound(singles: Floats, pairs: Floats, joined: Bools) -> float:
-    """Return what the couplers of unused pairs must exceed, where the joined pairs hold no triangle (Lemma 3).
+    """Return what interactions of unused pairs must exceed, without a triangle of joined pairs.
 
-    Among k active subsets one is joined to t others, 2 t <= k. It gains at most half its own score
-    for each unjoined one if t = 0, f(b∪j) - f(j) if t = 1; t > 1 occurs only in the 2-core of the
-    joined pairs."""
+    See docs/theory.md, Lemma 3. Among k active subsets one is joined to t others, 2 t <= k. It
+    gains at most half its own score for each unjoined one if t = 0, f(b∪j) - f(j) if t = 1; t > 1
+    occurs only in the 2-core of the joined pairs."""
     b, j = np.nonzero(joined)
     added = pairs[pair_index(b, j, len(singles))] - singles[j]
     core = np.ones(len(joined), np.bool_)
@@ -334,31 +336,39 @@ def unused_bound(singles: Floats, pairs: Floats, joined: Bools) -> float:
 
 @kernel
 def _gain_of(b: int, singles: Floats, pairs: Floats, there: Bools) -> float:
-    """max over j != l, both there, of max(0, f(b∪j) - f(j)) + f(b∪l) - f(b) - f(l); -inf without two such."""
+    """Return max over j != l, both there, of max(0, f(b∪j) - f(j)) + f(b∪l) - f(b) - f(l), or -inf."""
     mu = len(singles)
-    first, second, first_at = -inf, -inf, -1  # of max(0, f(b∪j) - f(j))
-    pull, next_pull, pull_at = -inf, -inf, -1  # of f(b∪l) - f(b) - f(l)
+    first = next_first = -inf  # the two largest of max(0, f(b∪j) - f(j))
+    first_at = -1
+    pull = next_pull = -inf  # the two largest of f(b∪l) - f(b) - f(l)
+    pull_at = -1
     for j in range(mu):
         if j == b or not there[j]:
             continue
         low, high = min(b, j), max(b, j)
         joint = pairs[low * (2 * mu - low - 1) // 2 + high - low - 1]  # pair_index
-        added, synergy = max(0.0, joint - singles[j]), joint - singles[b] - singles[j]
+        added = max(0.0, joint - singles[j])
         if added > first:
-            first, second, first_at = added, first, j
-        elif added > second:
-            second = added
+            next_first = first
+            first = added
+            first_at = j
+        elif added > next_first:
+            next_first = added
+        synergy = joint - singles[b] - singles[j]
         if synergy > pull:
-            pull, next_pull, pull_at = synergy, pull, j
+            next_pull = pull
+            pull = synergy
+            pull_at = j
         elif synergy > next_pull:
             next_pull = synergy
     if first_at != pull_at:
         return first + pull
-    return max(first + next_pull, second + pull)
+    return max(first + next_pull, next_first + pull)
 
 
 @kernel
 def _third_gain(singles: Floats, pairs: Floats, there: Bools, gains: Floats) -> float:
+    """`third_gain`; `there` (all True) and `gains` are room for the subsets that are left."""
     mu = len(singles)
     for b in range(mu):
         gains[b] = _gain_of(b, singles, pairs, there)

@@ -17,9 +17,8 @@ from qubayes import MissingPackageError, QubayesError, SettingError
 from qubayes.foundation.environment import sparse
 from qubayes.foundation.graph import find_cycle
 from qubayes.machines.qubo import upper_triangle
-from qubayes.qubo import Formulation, encode_sets
-from qubayes.qubo.assembly import ConstrainedForm, Row, constrain, order_rows, subset_rows
-from qubayes.qubo.decoding import closure_sets
+from qubayes.qubo import ConstrainedForm, Formulation, closure_sets, constrain, encode_sets
+from qubayes.qubo.constrained import Row, order_rows, subset_rows
 from qubayes.search.run import Ending, Run
 
 BACKENDS = ("auto", "scip", "gurobi")

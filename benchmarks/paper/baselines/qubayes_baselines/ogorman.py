@@ -18,7 +18,7 @@ from qubayes.foundation.families import Families, VertexSet
 from qubayes.machines.qubo import Qubo, check_bits
 from qubayes.qubo.assembly import QuboPart, order_terms, summed
 from qubayes.qubo.gains import LocalSets, RelativeSets, closure_gains, look_up, relate
-from qubayes.qubo.order_bits import Order, choose_order, eliminations
+from qubayes.qubo.order_bits import OrderBits, choose_order, eliminations
 from qubayes.qubo.penalties import MARGIN, Penalties, order_bounds
 from qubayes.qubo.subsets import Subsets
 
@@ -40,7 +40,7 @@ class OGorman:
     """A QUBO over edges whose least energy is minus the best score."""
 
     relative: RelativeSets = field(repr=False)
-    order: Order = field(repr=False)
+    order: OrderBits = field(repr=False)
     sizes: Sizes = field(repr=False)
     qubo: Qubo = field(repr=False)
 

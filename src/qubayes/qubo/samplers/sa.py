@@ -29,7 +29,7 @@ from ...search.orders.insertions import anneal_order, order_state
 from ...search.orders.walks import OrderProblem, order_problem
 from ...search.run import Ending, Run, warm_up
 from .. import Formulation, encode_sets
-from ..assembly import constrain
+from ..constrained import constrain
 from .flips import (
     EXAMPLES,
     FlipModel,

@@ -10,8 +10,16 @@ from ...candidates import Candidates
 from ...foundation.arrays import Bools, Ints
 from ...foundation.graph import find_cycle
 from ...search.run import Run
-from .. import Formulation, encode_sets, energy, formulate, repaired_sets
-from ..decoding import active_state, closure_sets, energy_tolerance
+from .. import (
+    Formulation,
+    active_state,
+    closure_sets,
+    encode_sets,
+    energy,
+    energy_tolerance,
+    formulate,
+    repaired_sets,
+)
 from .flips import FlipModel, descend
 
 PROVED = "the bound was reached: proved optimal; "  # begins the status of such a run
