@@ -163,7 +163,7 @@ def bad_answers(formulation):
         {label.replace("v", "w"): bit for label, bit in good.items()},
         "decode it with the model that was sampled",
     )
-    yield without_r, "no value for bits"
+    yield without_r, "no value for binary variables"
     yield (
         {label: bit for label, bit in good.items() if label != z}
         if formulation.bits["z"] > 1
@@ -208,7 +208,7 @@ def test_samples_without_bits_are_samples():
 def test_a_label_given_twice_is_refused():
     _, formulation = problem()
     labels = [*formulation.labels, formulation.labels[0]]
-    with pytest.raises(QubayesError, match="names bits twice"):
+    with pytest.raises(QubayesError, match="names binary variables twice"):
         decode(formulation, (np.zeros((1, len(labels))), labels))
 
 
@@ -384,7 +384,7 @@ def test_bad_answer_files_are_refused_in_one_line(tmp_path):
         ),
         ("f.csv", "a,b\n1\n", "as many values"),
         ("g.csv", "a,b\n1,x\n", "give 0 or 1"),
-        ("n.csv", ",energy\n0,-1.5\n", "has no value for bits"),
+        ("n.csv", ",energy\n0,-1.5\n", "has no value for binary variables"),
         ("h.json", json.dumps({"type": "SampleSet"}), "damaged SampleSet"),
     ]:
         (tmp_path / name).write_text(text)

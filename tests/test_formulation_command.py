@@ -114,7 +114,7 @@ def test_the_numbers_that_are_printed_are_those_of_the_file(name, scores_file, t
         .invoke(app, ["formulate", str(scores_file), "-o", str(tmp_path / name), "--order", "scc"])
         .stdout
     )
-    assert f"{found[0]:,} bits: " in told and f"; {found[1]:,} couplers" in told
+    assert f"{found[0]:,} binary variables: " in told and f"; {found[1]:,} interactions" in told
     assert (f"; {constraints:,} constraints" in told) == (constraints > 0)
 
 
@@ -132,7 +132,7 @@ def test_names_of_bits_and_constraints_are_in_every_constrained_file(scores_file
 
 def test_text_output_and_bad_settings(scores_file, tmp_path):
     told = CliRunner().invoke(app, ["formulate", str(scores_file)])
-    assert told.exit_code == 0 and " bits: " in told.stdout
+    assert told.exit_code == 0 and " binary variables: " in told.stdout
     for bad in (
         ["--order", "none"],
         ["--penalty", "huge"],

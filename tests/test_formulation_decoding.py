@@ -12,7 +12,9 @@ from model_cases import read_constrained
 from qubayes import QubayesError
 from qubayes.machines import read_model
 from qubayes.qubo import (
+    Violation,
     best_sets,
+    closure_sets,
     decode,
     encode,
     encode_sets,
@@ -21,7 +23,6 @@ from qubayes.qubo import (
     implied_order,
     weighted_order,
 )
-from qubayes.qubo.decoding import Violation, closure_sets
 from reference import energies as reference
 
 
@@ -274,7 +275,7 @@ def test_what_cannot_be_encoded_is_refused():
         encode(formulation, ((), (2,), ()))
     with pytest.raises(QubayesError, match="directed cycle"):
         encode(formulation, ((2,), (0,), (1,)))
-    with pytest.raises(QubayesError, match="7 bits"):
+    with pytest.raises(QubayesError, match="7 binary variables"):
         decode(formulation, np.zeros(6))
     required = formulate(
         *(lambda c: (c, whole_subsets(c)))(candidates_of([{s(): 0.0}, {s(0): 0.0}]))

@@ -29,7 +29,6 @@ from qubayes.qubo.formulation import assembled
 from qubayes.qubo.formulation_files import Problem
 from qubayes.qubo.gains import relate
 from qubayes.qubo.on_demand import (
-    BitWalk,
     chords,
     known_network,
     missing_chords,
@@ -37,7 +36,8 @@ from qubayes.qubo.on_demand import (
     relaxed_order,
     shortest_cycles,
 )
-from qubayes.qubo.order_bits import PROVED, choose_order, eliminations
+from qubayes.qubo.order_bits import PROVED_ORDER, choose_order, eliminations
+from qubayes.qubo.order_walk import OrderWalk
 from reference import energies as reference
 from reference.annealing import Draws
 from test_formulation_minimum import all_energies
@@ -150,7 +150,7 @@ def test_energies_of_the_walk_are_those_of_the_qubo_with_u_and_z_minimised_out(r
         bits = near | {pair for pair in default if random.random() < 0.5}
         made, walk = (
             relaxation(candidates, subsets, bits, near),
-            BitWalk(relate(candidates, subsets), relaxed_order(bits, bits)),
+            OrderWalk(relate(candidates, subsets), relaxed_order(bits, bits)),
         )
         energies = all_energies(made.qubo)
         states = (np.arange(len(energies))[:, None] >> np.arange(made.qubo.bits)) & 1
@@ -207,7 +207,7 @@ def move_cases(case):
 
 def walk_of(seed, scores, candidates, subsets, bits):
     """A walk, a random state that has the required edges, and the pairs that they leave free."""
-    walk = BitWalk(relate(candidates, subsets), relaxed_order(bits, bits))
+    walk = OrderWalk(relate(candidates, subsets), relaxed_order(bits, bits))
     needed = [(p, v) for v, known in enumerate(scores) for p in reference.base_of(known)]
     fixed = [(min(edge), max(edge)) for edge in needed]
     movable = [p for p, pair in enumerate(walk.order.pairs.tolist()) if tuple(pair) not in fixed]
@@ -302,7 +302,7 @@ def test_a_vertex_passes_all_in_between():
     scores = random_scores(np.random.default_rng(3), 7, 2, 0.9)
     candidates = candidates_of(scores)
     everything = set(combinations(range(7), 2))
-    walk = BitWalk(
+    walk = OrderWalk(
         relate(candidates, whole_subsets(candidates)), relaxed_order(everything, everything)
     )
     state, stream = walk.start(np.ones(21, np.bool_)), random_stream(1)
@@ -545,7 +545,7 @@ def test_a_ring_of_four_needs_its_chord():
     )
     made = formulate(candidates, subsets, order="adjacent")
     assert made.bits == formulate(candidates, subsets).bits and made.order_status == replace(
-        PROVED, found=1
+        PROVED_ORDER, found=1
     )
 
 
@@ -571,7 +571,7 @@ def test_a_search_without_time_claims_nothing():
     for random, scores, candidates, subsets, default, near in (*problems(7, 6), *rings(7, 9)):
         made = formulate(candidates, subsets, order="adjacent", demand=Demand(seconds=0.0))
         assert made.order_status == (
-            PROVED if near == default else OrderStatus(False, 0, made.order_status.moves)
+            PROVED_ORDER if near == default else OrderStatus(False, 0, made.order_status.moves)
         )
         assert {(min(p), max(p)) for p in made.order.pairs.tolist()} <= near
         assert all_energies(made.qubo).min() == pytest.approx(
@@ -601,13 +601,13 @@ def test_a_state_below_starts_the_count_again_and_gets_order_bits():
     candidates = candidates_of(RING)
     relative, reports = relate(candidates, whole_subsets(candidates)), []
     order, status = order_on_demand(relative, Demand(), Workers(1), reports.append)
-    assert status == replace(PROVED, found=1) and len(order.pairs) == 5
+    assert status == replace(PROVED_ORDER, found=1) and len(order.pairs) == 5
     assert [report.done for report in reports] == [0]
 
 
 def test_a_walk_ends_at_the_deadline():
     _, _, candidates, subsets, default, _ = next(problems(5, 1))
-    walk = BitWalk(relate(candidates, subsets), relaxed_order(default, default))
+    walk = OrderWalk(relate(candidates, subsets), relaxed_order(default, default))
     start, streams = (
         walk.order_of(candidates.families.best_of_order(list(range(candidates.n))), {}),
         [],
@@ -667,7 +667,7 @@ def test_statuses_of_files_of_version_0_1_0(tmp_path):
     made = without_search()
     made.write(tmp_path / "model.bqm")
     for written, status in (
-        ("exact", PROVED),
+        ("exact", PROVED_ORDER),
         ("settled: no state below was found", OrderStatus(False)),
     ):
         rewrite_settings(tmp_path / "model.bqm.qbf", order_status=written)

@@ -11,7 +11,7 @@ from qubayes import SettingError
 from qubayes.qubo import energy, order_bits
 from qubayes.qubo.assembly import summed, triangle_terms
 from qubayes.qubo.order_bits import (
-    Order,
+    OrderBits,
     anneal_sequence,
     balanced,
     best_elimination,
@@ -42,7 +42,7 @@ def arcs_of(scores) -> set[tuple[int, int]]:
     }
 
 
-def consistent_arcs(arcs, order: Order, r) -> list[frozenset[int]]:
+def consistent_arcs(arcs, order: OrderBits, r) -> list[frozenset[int]]:
     """The parents that the r bits allow: an arc without an r bit is free."""
     first = {tuple(pair): bool(bit) for pair, bit in zip(order.pairs.tolist(), r, strict=True)}
     n = 1 + max((max(arc) for arc in arcs), default=0)
@@ -53,7 +53,7 @@ def consistent_arcs(arcs, order: Order, r) -> list[frozenset[int]]:
     return [frozenset(members) for members in allowed]
 
 
-def cyclic_triangle(order: Order, r) -> bool:
+def cyclic_triangle(order: OrderBits, r) -> bool:
     return any(r[ab] == r[bc] != r[ac] for ab, bc, ac in order.triangles.tolist())
 
 
@@ -103,7 +103,7 @@ def test_the_bit_of_a_pair_is_found_by_its_vertices():
     for count in (0, 1, 5, 21):
         chosen = sorted(random.permutation(list(combinations(range(7), 2)))[:count].tolist())
         written = [pair[:: random.choice([1, -1])] for pair in chosen]
-        order = Order(np.array(written, np.int32).reshape(-1, 2), np.empty((0, 3), np.int32))
+        order = OrderBits(np.array(written, np.int32).reshape(-1, 2), np.empty((0, 3), np.int32))
         first, second = np.array(list(product(range(9), repeat=2))).T
         expected = [
             chosen.index(sorted(pair)) if sorted(pair) in chosen else -1
@@ -269,9 +269,9 @@ def test_the_elimination_with_the_fewest_pairs_is_returned(monkeypatch):
 @pytest.mark.parametrize("pairs", [1000, 8000])
 def test_temperatures_fall_evenly(pairs):
     found = temperatures(40, pairs)
-    assert len(found) == 40 and found[0] == pytest.approx(order_bits.HOT * pairs)
+    assert len(found) == 40 and found[0] == pytest.approx(order_bits.HOTTEST * pairs)
     np.testing.assert_allclose(
-        found[1:] / found[:-1], (order_bits.COLD / order_bits.HOT) ** (1 / 40)
+        found[1:] / found[:-1], (order_bits.COLDEST / order_bits.HOTTEST) ** (1 / 40)
     )
     # few pairs: not below those of a larger graph
     assert temperatures(40, 2)[0] == temperatures(40, 3)[0] > 0

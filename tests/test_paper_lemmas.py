@@ -13,7 +13,7 @@ from qubayes.quadratize.decomposition import bits, decompose, holds
 from qubayes.quadratize.model import Decoder, Quadratic, paper_quadratic
 from qubayes.qubo import encode_sets, formulate
 from qubayes.qubo.assembly import summed, triangle_terms
-from qubayes.qubo.order_bits import Order
+from qubayes.qubo.order_bits import OrderBits
 from reference import polynomials as oracle
 
 
@@ -110,7 +110,7 @@ def test_a_flip_removes_cyclic_triangles(vertices):
         [pairs.index(p) for p in ((a, b), (b, c), (a, c))]
         for a, b, c in combinations(range(vertices), 3)
     ]
-    order = Order(np.array(pairs, np.int32), np.array(triangles, np.int32))
+    order = OrderBits(np.array(pairs, np.int32), np.array(triangles, np.int32))
     qubo = summed(triangle_terms(len(pairs), 0, order, np.ones(len(triangles))))
     states = np.array(list(product((0, 1), repeat=len(pairs))))
     values = energy(qubo, states)

@@ -57,7 +57,7 @@ class Penalties(NamedTuple):
     has_slack: Bools  # (n,) whether the vertex has a z bit
 
 
-class AtMostTwo(NamedTuple):
+class SubsetLimit(NamedTuple):
     """The penalty that keeps a vertex at two active subsets."""
 
     bound: float  # the penalty must exceed it; -inf where no penalty is needed
@@ -69,7 +69,7 @@ class VertexGains(NamedTuple):
 
     singles: Floats  # (mu,) gain of each subset
     pairs: Floats  # (mu (mu - 1) / 2,) gain of each union of two, lexicographic
-    limit: AtMostTwo
+    limit: SubsetLimit
     # (candidate sets of the vertex, 3) numbers of the set and of its two subsets, equal if one
     representations: SmallInts
 
@@ -221,13 +221,13 @@ def gains_of_vertex(relative: RelativeSets, vertex: int) -> VertexGains:
     first_set = relative.candidate_sets.vertex_start[vertex]
     first_subset = relative.subset_sets.vertex_start[vertex]
     rows = chosen.rows + np.array([first_set, first_subset, first_subset], np.int32)
-    return VertexGains(singles, pairs, at_most_two(singles, pairs, chosen), rows)
+    return VertexGains(singles, pairs, subset_limit(singles, pairs, chosen), rows)
 
 
 def needs_slack(relative: RelativeSets, vertex: int) -> bool:
     """Return whether the vertex has a z bit with tight penalties; its gains are not kept."""
     chosen = choose_representations(relative, vertex)
-    return chosen.has_triangle and at_most_two(*subset_gains(relative, vertex), chosen).slack
+    return chosen.has_triangle and subset_limit(*subset_gains(relative, vertex), chosen).slack
 
 
 def choose_representations(relative: RelativeSets, vertex: int) -> Chosen:
@@ -276,13 +276,13 @@ def _without_triangle(listed: SmallInts, rows: range, neighbours: list[int]) -> 
     return -1
 
 
-def at_most_two(singles: Floats, pairs: Floats, chosen: Chosen) -> AtMostTwo:
+def subset_limit(singles: Floats, pairs: Floats, chosen: Chosen) -> SubsetLimit:
     """Return the penalty that keeps a vertex with these gains at two active subsets."""
     slack_bound = third_gain(singles, pairs)
     if slack_bound < -ROUNDING_OF_GAINS:
-        return AtMostTwo(-inf, False)
+        return SubsetLimit(-inf, False)
     bound = slack_bound if chosen.has_triangle else unused_bound(singles, pairs, chosen.joined)
-    return AtMostTwo(max(bound, 0.0), chosen.has_triangle)
+    return SubsetLimit(max(bound, 0.0), chosen.has_triangle)
 
 
 def pair_index(j: AnyArray, k: AnyArray, mu: int) -> AnyArray:
