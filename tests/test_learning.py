@@ -463,7 +463,10 @@ def test_what_a_notebook_shows():
         "&lt;b&gt;" in learned.candidates._repr_html_()
         and "2 candidate sets of 2 variables" in str(learned.candidates)
     )
-    assert " binary variables: " in str(learned.formulation) and "interactions" in learned.formulation._repr_html_()
+    assert (
+        " binary variables: " in str(learned.formulation)
+        and "interactions" in learned.formulation._repr_html_()
+    )
 
 
 def test_bars_in_a_notebook(monkeypatch):
