@@ -17,23 +17,17 @@ from distributed import Client, LocalCluster
 from candidate_cases import assert_one_line, data_file, dependent_data, run
 from qubayes import MissingPackageError, QubayesError, SettingError, learn
 from qubayes.candidates import (
-    Candidates,
     CandidateSearch,
     Knowledge,
-    Stamp,
     identify,
     screening,
     write_candidates,
 )
 from qubayes.foundation import workers as cluster_module
-from qubayes.foundation.families import Families
 from qubayes.foundation.workers import Workers
 from qubayes.foundation.workers import run as run_tasks
 from qubayes.learning import bootstrap, confidence
 from qubayes.scores import Score
-from qubayes.search import Limits, Solution, solve
-from qubayes.search.orders.anneal import SWEEPS
-from solve_cases import random_candidates
 
 identify_module = sys.modules["qubayes.candidates.identify"]  # the function has the module's name
 DATASET, SEARCH = dependent_data(25, 200, seed=5), CandidateSearch(3, Score("bds"))
@@ -155,99 +149,6 @@ def test_bootstrap_samples_are_tasks(client, monkeypatch, tmp_path):
     again = bootstrap(data, search, 4, seed=3, workers=Workers(cluster=client), keep=kept)
     assert np.array_equal(again.frequencies, expected.frequencies)
     assert json.loads(kept.read_text())["networks"] == networks
-
-
-def side_by_side(*sizes: int) -> Candidates:
-    """Problems that share no variable, as one."""
-    parts, first, lists, scores = (
-        [random_candidates(n, seed, sets=15) for seed, n in enumerate(sizes)],
-        0,
-        [],
-        [],
-    )
-    for part in parts:
-        lists += [
-            [tuple(m + first for m in members) for members in part.families.sets_of(v)]
-            for v in range(part.n)
-        ]
-        scores.append(part.scores)
-        first += part.n
-    return Candidates(
-        tuple(f"v{v}" for v in range(first)), Families.of(lists), np.concatenate(scores), Stamp()
-    )
-
-
-def facts(solution: Solution) -> tuple[object, ...]:
-    """What does not depend on the clock."""
-    improvements = [score for _, score in solution.trace]
-    return (
-        solution.choice.tolist(),
-        solution.score,
-        solution.bound,
-        solution.status,
-        solution.statistics,
-        improvements,
-    )
-
-
-@pytest.mark.parametrize(
-    ("sizes", "moves"),
-    [
-        ((18,), 70_001),
-        ((18,), 3),
-        ((18,), 40_000),
-        ((20, 17, 3), 90_007),
-        ((16, 16), 10_000),
-        ((5, 4), 1000),
-    ],
-)
-def test_annealing_makes_the_same_moves(client, sizes, moves):
-    candidates, limits = side_by_side(*sizes), Limits(None, moves, seed=moves)
-    here = solve(candidates, "anneal", limits=limits, workers=Workers(threads=1))
-    there = solve(candidates, "anneal", limits=limits, workers=Workers(cluster=client))
-    assert facts(there) == facts(here)
-    wait_until_idle(client)
-
-
-def test_annealing_survives_a_killed_worker(client):
-    candidates, limits = side_by_side(20, 17), Limits(None, 400_000, seed=1)
-    here = solve(candidates, "anneal", limits=limits, workers=Workers(threads=1))
-    pids, reports = list(client.run(os.getpid).values()), []
-
-    def kill_one(progress):
-        reports.append(progress.done)
-        if len(reports) == 2:
-            os.kill(pids[0], signal.SIGKILL)
-
-    there = solve(
-        candidates, "anneal", limits=limits, workers=Workers(cluster=client), on_progress=kill_one
-    )
-    assert len(reports) > 2 and facts(there) == facts(here)
-
-
-def test_annealing_with_a_time_limit(client, monkeypatch):
-    """There is a walk for each thread of the cluster, and all of them count."""
-    monkeypatch.setattr(Workers, "slots", property(lambda workers: 6))
-    solution = solve(
-        side_by_side(30), "anneal", limits=Limits(1.0, seed=2), workers=Workers(cluster=client)
-    )
-    assert solution.status == "time limit reached; best so far returned"
-    assert solution.statistics["moves"] >= 6 * SWEEPS * 30 and len(solution.trace) > 1
-
-
-def test_solve_on_the_command_line(cluster, tmp_path, capsys):
-    write_candidates(side_by_side(18), tmp_path / "x.jkl")
-    arguments = ["solve", tmp_path / "x.jkl", "--moves", 5000, "--json"]
-    found = []
-    for more in (["--threads", 1], ["--cluster", cluster.scheduler_address]):
-        code, out, err = run(capsys, *arguments, *more)
-        assert code == 0, err
-        found.append({key: value for key, value in json.loads(out).items() if key != "seconds"})
-    assert found[0] == found[1]
-    missing = tmp_path / "missing.jkl"
-    # fails before the file is read
-    code, _, err = run(capsys, "solve", missing, "--cluster", "tcp://127.0.0.1:9")
-    assert_one_line(code, err, "no Dask scheduler answers at tcp://127.0.0.1:9")
 
 
 def test_command_line(client, cluster, expected, tmp_path, capsys):

@@ -7,12 +7,17 @@ import sys
 import threading
 import time
 
-import numpy as np
 import pytest
 
-from qubayes.foundation.progress import raising, stopping
+import qubayes
+from candidate_cases import dependent_data
+from qubayes import NoResultError
+from qubayes.candidates import Knowledge
+from qubayes.foundation.stop import Interrupt, Reason
+from qubayes.learning import bootstrap
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals")
+DATA = dependent_data(9, 200, seed=4)
 
 
 def interrupt() -> None:
@@ -20,46 +25,71 @@ def interrupt() -> None:
 
 
 def test_the_first_interrupt_sets_the_flag_and_the_second_raises():
-    stop, before = np.zeros(1, np.bool_), signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), stopping(stop):
+    stop, before = Interrupt(), signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), stop.listening():
         interrupt()
-        assert stop[0]
+        assert stop
         interrupt()
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_an_interrupt_stops_the_blocks_around_it():
-    outer, inner = np.zeros(1, np.bool_), np.zeros(1, np.bool_)
-    with stopping(outer):
-        with stopping(inner):
+def test_an_interrupt_sets_the_flags_of_the_blocks_around_it():
+    outer, inner = Interrupt(), Interrupt()
+    with pytest.raises(KeyboardInterrupt), outer.listening():
+        with inner.listening():
             interrupt()
-        assert outer[0] and inner[0]
-    again = np.zeros(1, np.bool_)
-    with stopping(again):
+            assert outer and inner
+        interrupt()
+    again = Interrupt()
+    with again.listening():
         pass
-    assert not again[0]
+    assert not again
     with pytest.raises(KeyboardInterrupt):
         interrupt()
 
 
-def test_an_interrupt_before_a_block_is_not_forgotten():
-    outer, inner = np.zeros(1, np.bool_), np.zeros(1, np.bool_)
-    with stopping(outer):
+def test_a_second_interrupt_in_the_inner_block_raises():
+    with pytest.raises(KeyboardInterrupt), Interrupt().listening(), Interrupt().listening():
         interrupt()
-        with stopping(inner):
-            assert inner[0]
-        with pytest.raises(KeyboardInterrupt), raising():
-            pytest.fail("the block began")
+        interrupt()
+
+
+def test_a_block_inside_another_of_the_same_interrupt_changes_nothing():
+    stop = Interrupt()
+    with stop.listening():
+        handler = signal.getsignal(signal.SIGINT)
+        with stop.listening():
+            assert signal.getsignal(signal.SIGINT) == handler
+        interrupt()
+        assert stop
+
+
+def test_an_interrupt_before_a_block_is_not_forgotten():
+    outer, inner = Interrupt(), Interrupt()
+    with outer.listening():
+        interrupt()
+        with inner.listening():
+            assert inner
+
+
+def test_what_is_forgotten_counts_from_the_beginning():
+    stop = Interrupt()
+    assert not stop.forget()
+    with stop.listening():
+        interrupt()
+        assert stop.forget() and not stop
+        interrupt()
+        assert stop
 
 
 def test_a_block_inside_may_raise():
-    outer, before = np.zeros(1, np.bool_), signal.getsignal(signal.SIGINT)
-    with stopping(outer):
-        with pytest.raises(KeyboardInterrupt), raising():
+    stop, before = Interrupt(), signal.getsignal(signal.SIGINT)
+    with stop.listening():
+        with pytest.raises(KeyboardInterrupt), stop.raising():
             interrupt()
-        assert not outer[0]
+        assert not stop
         interrupt()
-        assert outer[0]
+        assert stop
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -67,13 +97,113 @@ def test_other_threads_leave_the_handler_alone():
     handlers = []
 
     def run() -> None:
-        with stopping(np.zeros(1, np.bool_)), raising():
+        with Interrupt().listening(), Interrupt().raising():
             handlers.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
     assert handlers == [signal.getsignal(signal.SIGINT)]
+
+
+def pressing(stage: str):
+    """Return a receiver of progress that presses Ctrl-C at the first report of a stage."""
+    reports = []
+
+    def show(progress) -> None:
+        if progress.stage == stage:
+            reports.append(progress)
+            if len(reports) == 1:
+                interrupt()
+
+    return show
+
+
+def learn_interrupted(stage: str, **options):
+    learned = qubayes.learn(DATA, 2, on_progress=pressing(stage), threads=1, **options)
+    assert learned.interrupted and learned.network.tables is not None
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return learned
+
+
+def test_candidate_sets_leave_no_network():
+    with pytest.raises(KeyboardInterrupt):
+        learn_interrupted("candidates")
+
+
+def test_without_a_qubo_the_start_is_returned(tmp_path):
+    known = Knowledge(required=[("v0", "v1")])
+    learned = learn_interrupted(
+        "subsets", solver="sa", time_limit=60.0, knowledge=known, output=tmp_path / "x.bif"
+    )
+    assert learned.solution.reason is Reason.INTERRUPTED and learned.solution.solver == "sa"
+    assert learned.network.edges == [("v0", "v1")] and (tmp_path / "x.bif").exists()
+
+
+@pytest.mark.parametrize("solver", ["anneal", "exact", "auto"])
+def test_solvers_return_the_best_so_far_and_later_stages_are_left_out(solver, tmp_path):
+    data = dependent_data(40, 100, seed=1)
+    best = None if solver == "anneal" else 3
+    learned = qubayes.learn(
+        data,
+        3,
+        solver=solver,
+        time_limit=600.0,
+        best=best,
+        bootstrap=5,
+        on_progress=pressing(solver),
+        qubo=tmp_path / "x.bqm",
+    )
+    assert learned.interrupted and learned.solution.reason is Reason.INTERRUPTED
+    assert learned.solution.status == Reason.INTERRUPTED.sentence
+    assert learned.alternatives is None and learned.confidence is None
+    assert (tmp_path / "x.bqm").exists()
+
+
+def test_required_ancestors_that_are_still_missing_are_an_error():
+    pairs = ((names := DATA.names)[0], names[8]), (names[8], names[4]), (names[4], names[2])
+    with pytest.raises(NoResultError, match="interrupted before a network with all"):
+        learn_interrupted("ancestors", knowledge=Knowledge(ancestors=pairs))
+
+
+def test_alternatives_so_far_are_listed():
+    data = dependent_data(18, 100, seed=1)
+    learned = qubayes.learn(
+        data, 2, best=10_000, bootstrap=5, on_progress=pressing("alternatives"), threads=1
+    )
+    assert learned.interrupted and learned.solution.proved and learned.confidence is None
+    assert learned.alternatives is not None and learned.alternatives.interrupted
+
+
+@pytest.mark.parametrize("samples", [0, 1])
+def test_bootstrap_samples_so_far_count(samples):
+    def show(progress) -> None:
+        if progress.stage == "bootstrap" and progress.done == samples:
+            interrupt()
+
+    learned = qubayes.learn(DATA, 2, bootstrap=3, on_progress=show, threads=1)
+    assert learned.interrupted
+    assert samples == (learned.confidence.samples if learned.confidence else 0)
+    found = bootstrap(DATA, learned.settings.search, 3, on_progress=show)
+    assert found.samples == samples and found.frequencies.shape == (9, 9)
+
+
+def test_subsets_of_a_report_are_left_out(tmp_path):
+    files = {
+        "report": tmp_path / "x.html",
+        "qubo": tmp_path / "x.bqm",
+        "output": tmp_path / "x.bif",
+    }
+    learned = learn_interrupted("subsets", **files)
+    assert learned.solution.proved
+    assert [path.exists() for path in files.values()] == [True, False, True]
+    assert learned.subsets.complete and learned.formulation.bits == learned.bits
+
+
+def test_files_are_finished(tmp_path):
+    learned = learn_interrupted("files", output=tmp_path / "x.bif", trace=tmp_path / "x.csv")
+    assert learned.solution.proved
+    assert (tmp_path / "x.bif").exists() and (tmp_path / "x.csv").exists()
 
 
 EARLY = {

@@ -10,21 +10,18 @@ import pytest
 from qubayes.candidates import Candidates
 from qubayes.foundation.families import Families
 from qubayes.foundation.workers import Workers
-from qubayes.search import Limits
+from qubayes.search import Limits, Reason
 from qubayes.search.orders import anneal
 from qubayes.search.orders.anneal import (
     CROSSOVER,
     SAME,
     STARTS,
     SWEEPS,
-    Ahead,
     Anneal,
     Cooling,
     OrderWalk,
     Population,
-    Slice,
     restarts,
-    walk_ahead,
 )
 from qubayes.search.orders.insertions import anneal_order, best_of, order_state, restart_at
 from qubayes.search.orders.walks import order_problem, random_order
@@ -115,94 +112,6 @@ def test_moves_are_counted_to_the_last(pool):
         before = found.moves
         found.advance(10_000.0, most, pool, NEVER, lambda: None)
         assert found.moves - before == most
-
-
-class UnevenClock:
-    """A clock that advances by 0 to 3 seconds between two looks: tasks of a second make one slice or several."""
-
-    def __init__(self) -> None:
-        self.now, self.looks = 0.0, 0
-
-    def monotonic(self) -> float:
-        self.looks += 1
-        self.now += (0.0, 0.4, 3.0, 0.1, 0.5)[self.looks * self.looks % 5]
-        return self.now
-
-    perf_counter = monotonic
-
-
-@pytest.mark.parametrize("steps", [0, 1, 4, 9, 40])
-@pytest.mark.parametrize(("count", "last"), [(4, 4 * 17 + 1), (4, 2), (1, 17)])
-def test_walks_that_run_ahead_make_the_same_moves(pool, monkeypatch, steps, count, last):
-    """As on a cluster, but in this process: slice by slice what threads find, also where the last slice is cut."""
-    monkeypatch.setattr(anneal, "SLICE", 30)
-    monkeypatch.setattr(anneal, "time", UnevenClock())
-    _, families, scores = regions()
-    here, there = (population(families, scores, count=count) for _ in range(2))
-    run = Run(random_candidates(3, 0), Limits(None), Workers(1))
-    there.ahead = Ahead(run, there.problem, there.cold, there.bases)
-    limits, run_tasks = [], there.ahead._run_tasks
-    monkeypatch.setattr(
-        there.ahead,
-        "_run_tasks",
-        lambda items: limits.extend(each for _, _, each in items) or run_tasks(items),
-    )
-    for most in [None] * steps + [last]:
-        for each in (here, there):
-            each.advance(10_000.0, most, pool, NEVER, lambda: None)
-        if most is None:  # no move is made twice, and none after the end of the round
-            known = [-(-there.ahead._read // 30) + len(unread) for unread in there.ahead._unread]
-            assert there.ahead._left == [
-                max(0, there.ahead._round.moves - 30 * slices) for slices in known
-            ]
-            assert max(limits) <= anneal._AHEAD
-        assert here.moves == there.moves and here.best.score == there.best.score
-        assert [each.score for each in here.elite] == [each.score for each in there.elite]
-        for one, other in zip(
-            *(each.round.walks if each.round else [] for each in (here, there)), strict=True
-        ):
-            assert (
-                one.state.totals[1] == other.state.totals[1]
-                and (one.state.best == other.state.best).all()
-            )
-
-
-@pytest.mark.parametrize(
-    ("seconds", "moves", "slices"), [(0.0, 100, 1), (2.0, 100, 2), (2.5, 100, 3), (9.0, 50, 2)]
-)
-def test_a_task_ends_with_its_seconds(monkeypatch, seconds, moves, slices):
-    monkeypatch.setattr(anneal, "SLICE", 30)
-    monkeypatch.setattr(anneal, "time", SimpleNamespace(monotonic=TickingClock(1.0)))
-    _, families, scores = regions()
-    problem, bases = order_problem(families, scores), [()] * families.n
-    given = OrderWalk(
-        problem, range(families.n), [Cooling("here", 5.0, 100)], np.random.SeedSequence(3)
-    )
-    walk, found = walk_ahead((problem, 0.03, bases), (given, moves, seconds))
-    assert len(found) == slices and walk._made == min(moves, 30 * slices)
-    assert given._made == 0  # it is another walk
-
-
-@pytest.mark.parametrize(("left", "slots"), [(0.1, 2), (2.0, 2), (2.0, 4), (1e6, 1)])
-def test_tasks_end_before_the_limit(monkeypatch, left, slots):
-    _, families, scores = regions()
-    found = population(families, scores, count=4)
-    run = SimpleNamespace(left=left, cluster=SimpleNamespace(slots=slots), workers=Workers(1))
-    ahead, seconds = Ahead(run, found.problem, found.cold, found.bases), []
-
-    def recorded(items):
-        seconds.extend(limit for _, _, limit in items)
-        return [
-            (walk, [Slice(0.0, found.best.order)] * (moves // anneal.SLICE + 1))
-            for walk, moves, _ in items
-        ]
-
-    monkeypatch.setattr(ahead, "_run_tasks", recorded)
-    present = found.next_round(1e9)
-    ahead.advance(present, [min(anneal.SLICE, present.moves)] * 4)
-    waves = {1: 4, 2: 2, 4: 1}[slots]
-    assert set(seconds) == {min(anneal._AHEAD, anneal._IN_TIME * left / waves)}
-    assert waves * seconds[0] < left
 
 
 def test_walks_cool_from_their_temperature_to_the_last(pool):
@@ -446,17 +355,19 @@ def test_the_component_with_the_fewest_moves_for_its_size_is_next(perfect, moves
         assert [part.asked for k, part in enumerate(parts) if k != chosen] == [None, None]
 
 
-@pytest.mark.parametrize(
-    ("improved", "elapsed", "stalled"),
-    [(0.5, 12.5, False), (0.5, 12.6, True), (3.0, 19.0, False), (3.0, 19.1, True)],
-)
-def test_patience_is_a_multiple_of_what_it_took_to_find_the_best(improved, elapsed, stalled):
-    candidates = random_candidates(3, 0)
+def test_every_component_has_a_first_round_whatever_the_patience(monkeypatch):
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr("time.perf_counter", lambda: clock.now)
+    candidates = random_candidates(20, 1, sets=20)
     search = component_search(
         candidates, Run(candidates, Limits(60.0), Workers(1)), Anneal(patience=2.0)
     )
-    search.began, search.improved, search.run = 10.0, improved, SimpleNamespace(elapsed=elapsed)
-    assert search.stalled == stalled
+    clock.now = 150.0
+    assert not search.stop()
+    for population in search.populations:
+        population.cooled = True
+    assert search.stop() and search.ending.reason is Reason.FINISHED
+    assert search.ending.status == "no better network in the last 50 s of annealing"
 
 
 def test_the_time_of_the_best_network_is_kept(monkeypatch):
@@ -469,12 +380,14 @@ def test_the_time_of_the_best_network_is_kept(monkeypatch):
     start = search.populations[0].best
     again = Run(candidates, Limits(60.0), Workers(1), start=start.choice)
     clock.now = 105.0
-    assert component_search(candidates, again).improved == 0.0  # nothing better than the start
+    assert (
+        component_search(candidates, again).patience.improved == 0.0
+    )  # nothing better than the start
     clock.now = 110.0
     search.populations[0].best = best_of(search.populations[0].problem, list(range(20)))
     assert search.populations[0].best.score > start.score
     search._offer()
-    assert search.improved == 7.0
+    assert search.patience.improved == 7.0
 
 
 def hot_of(scores, **settings):

@@ -13,6 +13,7 @@ import pytest
 
 from qubayes import ConstraintError, QubayesError, SettingError
 from qubayes.candidates import Candidates
+from qubayes.foundation import stop as stop_module
 from qubayes.foundation.families import Families
 from qubayes.foundation.graph import find_cycle
 from qubayes.foundation.progress import Progress
@@ -309,7 +310,7 @@ class Prepared:
 
 
 def test_a_solver_is_prepared_before_the_clock_starts(monkeypatch):
-    monkeypatch.setattr(run_module, "time", SimpleNamespace(perf_counter=lambda: CLOCK[0]))
+    monkeypatch.setattr(stop_module, "time", SimpleNamespace(perf_counter=lambda: CLOCK[0]))
     began = CLOCK[0]
     solution = solve(random_candidates(4, 0), Prepared(), limits=Limits(30.0))
     assert solution.status == "ready" and solution.statistics["seconds"] == 0.0

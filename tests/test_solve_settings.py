@@ -169,7 +169,6 @@ def test_the_default_solver_is_that_of_learn(files):
         ("--penalty tight", "--penalty has no effect on auto"),
         ("--cover search --no-bits", "--cover has no effect on auto"),
         ("--solver sa --no-bits", "sa solves the QUBO"),
-        ("--solver exact --cluster tcp://127.0.0.1:9", "--cluster has no effect on exact"),
     ],
 )
 def test_an_option_of_solve_is_obeyed_or_refused(files, options, words, monkeypatch):

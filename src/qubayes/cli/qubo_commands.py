@@ -99,6 +99,7 @@ def formulate(
 ) -> None:
     """Turn candidate parent sets into a QUBO with few bits, and print its size."""
     from ..foundation.files import ending
+    from ..foundation.stop import Interrupt
     from ..learning import formulate_file
     from ..machines import CONSTRAINED_ENDINGS
     from ..qubo import DEMAND
@@ -122,9 +123,16 @@ def formulate(
             ["ordering"],
             f"on this output; leave it out, or write one of {', '.join(ordered)}",
         )
+    interrupt = Interrupt()
     with workers.connected() as joined, progress_bar(quiet=as_json) as show:
         formulation, written = formulate_file(
-            file, settings, output, ordering, workers=joined, on_progress=show
+            file,
+            settings,
+            output,
+            ordering,
+            workers=joined,
+            on_progress=show,
+            interrupt=interrupt,
         )
     if as_json:
         print_json(formulation.as_json(written))
@@ -139,7 +147,7 @@ def formulate(
             f"qubayes: penalties of {kinds} are not above their proved bounds: a wrong state may win",
             error=True,
         )
-    unfinished = not settings.subsets and not formulation.subsets.complete
+    unfinished = interrupt or not (settings.subsets or formulation.subsets.complete)
     fail_after_printing(interrupted=unfinished and "the best covers found so far are used")
 
 

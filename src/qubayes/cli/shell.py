@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol
 from typer.core import TyperCommand, TyperOption
 
 from ..foundation.environment import address_limit
-from ..foundation.errors import QubayesError
+from ..foundation.errors import NoResultError, QubayesError
 from ..foundation.progress import OnProgress, progress_bars, silent
 
 # bytes of address space; `learn` on a small file takes 570 MB with its libraries
@@ -31,7 +31,8 @@ def guarded(command: Callable[[], Any]) -> None:
         _run(command)
         sys.stdout.flush()  # so that ENOSPC is still reported
     except QubayesError as error:
-        _fail(" ".join(str(error).split()), 1)
+        code = 130 if isinstance(error, NoResultError) else 1
+        _fail(" ".join(str(error).split()), code)
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except MemoryError:
@@ -66,7 +67,7 @@ def _open_standard_streams() -> None:
 
 
 def _run(command: Callable[[], Any]) -> None:
-    """Run the command; an app ends in SystemExit even where all went well, and turns an interrupt into one."""
+    """Run the command; an app ends in SystemExit even where all went well, and turns Ctrl-C into one."""
     try:
         command()
     except SystemExit as end:
@@ -74,7 +75,7 @@ def _run(command: Callable[[], Any]) -> None:
         while cause and not isinstance(cause, KeyboardInterrupt):
             cause = cause.__cause__ or cause.__context__
         if cause:
-            raise KeyboardInterrupt from end
+            _fail("interrupted", 130)
         if end.code:
             raise
 

@@ -1,7 +1,7 @@
 """`qubayes solve`: the best network of candidate parent sets; `check`: its certificate; `presolve`: fewer sets."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,13 +16,8 @@ from .options import (
     given_options,
     made_by,
     refuse,
-    worker_options,
 )
 from .shell import fail_after_printing, print_json, print_result, progress_bar, say
-
-if TYPE_CHECKING:
-    from ..foundation.workers import Workers
-
 
 # Options that a list of networks obeys; it has one result, whatever the seed, and is made by one
 # thread.
@@ -63,12 +58,13 @@ def solve(
             "--classes", help="Let --best count equivalence classes, each with all its networks."
         ),
     ] = False,
-    workers: "Workers" = made_by(worker_options),
+    threads: Threads = None,
     as_json: AsJson = False,
     given: dict[str, str] = made_by(given_options),
 ) -> None:
     """Find the best network of candidate parent sets, with a bound where one is known."""
     from ..foundation.errors import SettingError
+    from ..foundation.workers import Workers
     from ..learning import read_restricted, solve_file
     from ..search.exact import alternatives
 
@@ -82,17 +78,11 @@ def solve(
     refuse(
         given, ["classes"] if best is None else [], "without --best; give --best K, or leave it out"
     )
-    if settings.solver_name not in ("auto", "anneal"):
-        refuse(
-            given,
-            ["cluster"],
-            f"on {settings.solver_name}; leave it out, or choose the solver anneal",
-        )
     if best is None and within is None:
         files = {"start": start, "names": names, "knowledge": knowledge}
         with progress_bar(quiet=as_json) as show:
             solution = solve_file(
-                file, settings, output, trace, **files, workers=workers, on_progress=show
+                file, settings, output, trace, **files, workers=Workers(threads), on_progress=show
             )
         print_result(solution, [output, trace], as_json=as_json)
         fail_after_printing(interrupted=solution.interrupted and "this is the best network so far")

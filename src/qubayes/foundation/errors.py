@@ -10,6 +10,10 @@ class QubayesError(ValueError):
     """Bad input. The command line prints it as one line and exits with 1."""
 
 
+class NoResultError(QubayesError):
+    """Ctrl-C ended a search before there was a result. The command line exits with 130."""
+
+
 class DataError(QubayesError):
     """The data cannot be used as they are: missing values, one column, names that repeat."""
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import index
 from pathlib import Path
@@ -72,8 +73,8 @@ def bootstrap(
 
     Directions count only where the data can tell them: edges are taken from each network's
     equivalence class. With `keep` the networks are written to that file as they are found, and
-    those in it are not learned again. Interrupted, it returns what the samples so far say, if there
-    are any.
+    those in it are not learned again. Interrupted, it returns what the samples so far say;
+    `samples` is 0 if there are none.
 
     >>> from qubayes.data import read
     >>> import polars
@@ -94,35 +95,32 @@ def bootstrap(
             Progress("bootstrap", len(found), samples, f"{len(found)} of {samples} samples")
         )
 
-    show()
     with (workers or Workers()).connected() as joined:
         # A sample is a task of one thread on a cluster. Here samples follow each other, each on all
         # threads.
         each, spread = (joined, Workers(1)) if joined.cluster is None else (Workers(1), joined)
-        try:
-            for place, parents in run(
-                parents_of_sample, (dataset, search, seed, each), missing, spread
-            ):
+        shared = dataset, search, seed, each
+        with suppress(KeyboardInterrupt):  # the samples so far count
+            show()
+            for place, parents in run(parents_of_sample, shared, missing, spread):
+                if parents is None:
+                    break
                 found[missing[place]] = Network(dataset.names, parents)
                 if keep:
-                    networks = [
-                        found[number].parents if number in found else None
-                        for number in range(max(found) + 1)
-                    ]
-                    with replacing(keep) as file:
-                        json.dump({"networks": networks}, file)
+                    write_kept(found, keep)
                 show()
-        except KeyboardInterrupt:
-            if not found:
-                raise
-    frequencies = edge_frequencies([found[number] for number in sorted(found)])
+    networks = [found[number] for number in sorted(found)]
+    none = np.zeros((dataset.n, dataset.n))
+    frequencies = edge_frequencies(networks) if networks else none
     return Confidence(len(found), frozen(frequencies), consensus(dataset.names, frequencies))
 
 
 def parents_of_sample(
     shared: tuple[Dataset, CandidateSearch, int, Workers], number: int
-) -> tuple[VertexSet, ...]:
-    """Return the parents of each variable in the network learned from one bootstrap sample."""
+) -> tuple[VertexSet, ...] | None:
+    """Return the parents of each variable in the network learned from one bootstrap sample.
+
+    Returns None if the search was interrupted."""
     dataset, search, seed, workers = shared
     stream = np.random.SeedSequence(seed, spawn_key=(number,))
     rows = np.random.default_rng(stream).integers(dataset.rows, size=dataset.rows)
@@ -132,9 +130,15 @@ def parents_of_sample(
     # the same on any machine
     limits = Limits(None, moves=MOVES_PER_VERTEX * dataset.n, seed=number)
     solution = solve(candidates, "anneal", limits=limits, workers=workers)
-    if solution.interrupted:
-        raise KeyboardInterrupt
-    return solution.network.parents
+    return None if solution.interrupted else solution.network.parents
+
+
+def write_kept(found: dict[int, Network], path: Path) -> None:
+    """Write the networks found so far, by their numbers; `kept_networks` reads them."""
+    numbers = range(max(found) + 1)
+    networks = [found[number].parents if number in found else None for number in numbers]
+    with replacing(path) as file:
+        json.dump({"networks": networks}, file)
 
 
 def kept_networks(path: Path, names: tuple[str, ...]) -> list[Network | None]:

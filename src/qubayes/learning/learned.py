@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -15,7 +14,6 @@ from filelock import FileLock
 from .. import __version__
 from ..candidates import Candidates
 from ..data import Dataset
-from ..foundation.arrays import Bools
 from ..foundation.environment import versions
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import (
@@ -26,7 +24,8 @@ from ..foundation.files import (
     remove_strays,
     replacing,
 )
-from ..foundation.progress import OnProgress, Progress, silent, stopping
+from ..foundation.progress import OnProgress, Progress, silent
+from ..foundation.stop import Interrupt
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, write_network
 from ..report import (
@@ -55,6 +54,14 @@ RUN_FILES = ("run.json", "run.lock", "choice.json", "candidates.qbc", "solution.
 ENDINGS = {"report": (".html", ".htm"), "trace": (".csv",)}
 
 
+@dataclass
+class MadeQubo:
+    """What is made of the QUBO of a problem so far."""
+
+    subsets: "Subsets | None" = None
+    formulation: "Formulation | None" = None
+
+
 @dataclass(frozen=True)
 class Learned:
     """A network with its parameters, and the result of every stage.
@@ -71,10 +78,12 @@ class Learned:
     seconds: Mapping[str, float] = field(default_factory=dict)  # of each stage
     interrupted: bool = False  # before the time limit, all bootstrap samples, or all files
     source: str | None = None  # name of the file that the data came from
-    # networks close to the best
-    alternatives: Alternatives | None = field(default=None, repr=False)
+    alternatives: Alternatives | None = field(
+        default=None, repr=False
+    )  # networks close to the best
+    qubo: MadeQubo = field(default_factory=MadeQubo, repr=False, compare=False)
 
-    @cached_property
+    @property
     def subsets(self) -> "Subsets":
         """The subsets that the u bits stand for."""
         return self.find_subsets()
@@ -84,18 +93,17 @@ class Learned:
     ) -> "Subsets":
         """Return `subsets`, searched for now with these workers if they were not before.
 
-        Interrupted, it raises KeyboardInterrupt: more subsets than needed would pass for the
-        result."""
-        if "subsets" not in self.__dict__:
-            from ..qubo import quick_subsets
+        Interrupted, it returns more subsets than needed, `complete` is false, and they are not kept."""
+        if self.qubo.subsets is not None:
+            return self.qubo.subsets
+        from ..qubo import quick_subsets
 
-            found = quick_subsets(self.candidates, workers=workers, on_progress=on_progress)
-            if not found.complete:
-                raise KeyboardInterrupt
-            self.__dict__["subsets"] = found
-        return self.subsets
+        found = quick_subsets(self.candidates, workers=workers, on_progress=on_progress)
+        if found.complete:
+            self.qubo.subsets = found
+        return found
 
-    @cached_property
+    @property
     def formulation(self) -> "Formulation":
         """The QUBO whose least energy is minus the best score."""
         return self.formulate()
@@ -103,32 +111,25 @@ class Learned:
     def formulate(
         self, workers: Workers | None = None, on_progress: OnProgress = silent
     ) -> "Formulation":
-        """Return `formulation`, made now with these workers if it was not made before."""
-        if "formulation" not in self.__dict__:
-            from ..qubo import formulate
+        """Return `formulation`, made now with these workers if it was not made before.
 
-            subsets = self.find_subsets(workers, on_progress)
-            self.keep_formulation(formulate(self.candidates, subsets, workers=workers))
-        return self.formulation
+        It is kept unless the search for its subsets was interrupted."""
+        if self.qubo.formulation is not None:
+            return self.qubo.formulation
+        from ..qubo import formulate
 
-    def as_interrupted(self) -> "Learned":
-        """Return this result as one of a run that was interrupted, with what is known of its QUBO."""
-        marked = replace(self, interrupted=True)
-        marked.__dict__.update(
-            {name: value for name, value in self.__dict__.items() if name not in marked.__dict__}
-        )
-        return marked
+        subsets = self.find_subsets(workers, on_progress)
+        made = formulate(self.candidates, subsets, workers=workers)
+        if subsets.complete:
+            self.qubo.formulation = made
+        return made
 
-    def keep_formulation(self, formulation: "Formulation") -> None:
-        """Keep the formulation that the solver needed, so that it is not made again."""
-        self.__dict__.update(formulation=formulation, subsets=formulation.subsets)
-
-    @cached_property
+    @property
     def bits(self) -> dict[str, int]:
         """The numbers of u, r and z bits of the QUBO and their total; the QUBO itself is not made for it."""
         from ..qubo import count_bits
 
-        known = self.__dict__.get("formulation")
+        known = self.qubo.formulation
         return known.bits if known else count_bits(self.candidates, self.subsets)
 
     @property
@@ -210,11 +211,6 @@ class Learned:
             "seconds": {stage: round(seconds, 3) for stage, seconds in self.seconds.items()},
         }
 
-    @property
-    def _entered_qubo_wing(self) -> bool:
-        """Whether subsets were found already, so that bits cost next to nothing."""
-        return "subsets" in self.__dict__
-
     def describe(self) -> list[str]:
         """Return the result in a few lines for people; the QUBO only where it was made."""
         dataset, least, most = (
@@ -233,13 +229,13 @@ class Learned:
             f"{self.candidates.total:,} candidate parent sets",
             *self.solution.describe(),
         ]
-        if self._entered_qubo_wing:
+        if self.qubo.subsets is not None:
             paper = self.paper_bits["total"]
             lines.append(
                 f"{self.bits['total']:,} bits; the paper's formulation has {paper:,} for the same subsets"
             )
-        if "formulation" in self.__dict__:
-            _, energy = self.formulation.state_of(self.solution.choice)
+        if self.qubo.formulation is not None:
+            _, energy = self.qubo.formulation.state_of(self.solution.choice)
             lines.append(f"energy of the network's state {energy:,.6f}, equal to minus its score")
         lines.append(
             "; ".join(f"{stage} {seconds:.2f} s" for stage, seconds in self.seconds.items())
@@ -270,9 +266,9 @@ class Learned:
         return {
             **self.solution.as_json(),
             "interrupted": self.interrupted,
-            "bits": {"ours": self.bits, "paper": self.paper_bits}
-            if self._entered_qubo_wing
-            else None,
+            "bits": None
+            if self.qubo.subsets is None
+            else {"ours": self.bits, "paper": self.paper_bits},
             "provenance": self.provenance(),
             "confidence": self.confidence.as_json(self.network) if self.confidence else None,
             "alternatives": self.alternatives and self.alternatives.as_json(),
@@ -443,25 +439,31 @@ class Outputs:
             raise type(error)(f"{error}; its graph is in {beside}") from None
 
     def write(
-        self, learned: Learned, workers: Workers | None = None, on_progress: OnProgress = silent
+        self,
+        learned: Learned,
+        workers: Workers | None = None,
+        on_progress: OnProgress = silent,
+        interrupt: Interrupt | None = None,
     ) -> Written:
         """Write the files. One that cannot be written keeps none of the others from being written.
 
         Ctrl-C leaves out the QUBO if that was not begun, and the bits in the report if subsets are
         searched for. The other files are finished; a second Ctrl-C acts at once."""
-        pressed = np.zeros(1, np.bool_)
-        with stopping(pressed):
-            written, failure, left_out = self._write_all(learned, pressed, workers, on_progress)
-        return Written(written, failure, left_out or ("nothing is left out" if pressed[0] else ""))
+        interrupt = Interrupt() if interrupt is None else interrupt
+        with interrupt.listening():
+            written, failure, left_out = self._write_all(learned, interrupt, workers, on_progress)
+        return Written(written, failure, left_out or ("nothing is left out" if interrupt else ""))
 
     def _write_all(
-        self, learned: Learned, pressed: Bools, workers: Workers | None, on_progress: OnProgress
+        self,
+        learned: Learned,
+        interrupt: Interrupt,
+        workers: Workers | None,
+        on_progress: OnProgress,
     ) -> Written:
         left_out = ""
-        try:
-            if self.report or self.qubo:
-                learned.find_subsets(workers, on_progress)
-        except KeyboardInterrupt:
+        needs_subsets = self.report or self.qubo
+        if needs_subsets and not learned.find_subsets(workers, on_progress).complete:
             left_out = "the QUBO is left out" if self.qubo else "the report is without bits"
         writers: dict[str, Callable[[Path], None]] = {
             "network": lambda path: self._write_network(learned.network, path),
@@ -474,7 +476,7 @@ class Outputs:
         wanted = {name: path for name in writers if (path := getattr(self, name)) is not None}
         for number, (name, path) in enumerate(wanted.items()):
             on_progress(Progress("files", number, len(wanted), path.name))
-            if name == "qubo" and (left_out or pressed[0]):
+            if name == "qubo" and (left_out or interrupt):
                 left_out = "the QUBO is left out"
                 continue
             try:

@@ -32,6 +32,7 @@ from ..foundation.arrays import Bools
 from ..foundation.errors import (
     ConstraintError,
     FormatError,
+    NoResultError,
     QubayesError,
     SettingError,
     TooLargeError,
@@ -43,21 +44,20 @@ from ..foundation.progress import (
     Progress,
     in_notebook,
     progress_bars,
-    raising,
     silent,
-    stopping,
 )
 from ..foundation.settings import facts
+from ..foundation.stop import Interrupt, Reason
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, fit
 from ..scores import Score
-from ..search import Limits, Reason, Solution, solve, solver_named
+from ..search import Limits, Solution, solve, solver_named
 from ..search.exact import Alternatives, alternatives
 from ..search.solve import read_solution, write_solution
 from ..settings import Arities, BinMethod, Bins, DataFormat, LearnSettings, Missing, ReadSettings
 from .confidence import Confidence, bootstrap
-from .learned import Learned, Outputs, RunFolder, Written, key_of
-from .stages import read_for_search
+from .learned import Learned, MadeQubo, Outputs, RunFolder, Written, key_of
+from .stages import read_for_search, start_of
 
 if TYPE_CHECKING:
     from ..qubo import Formulation
@@ -112,8 +112,8 @@ def learn(
     bars show the progress unless `on_progress` is given. The logger "qubayes" has the stages (info)
     and doubts about the data (warning).
 
-    Interrupted (Ctrl-C), it returns what it has once there is a network; `interrupted` is true
-    then.
+    Interrupted (Ctrl-C) once the candidate sets are known, it returns what it has, at least the
+    network of the required edges; `interrupted` is true then.
 
     >>> import polars
     >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
@@ -201,6 +201,8 @@ class _Pipeline:
     workers: Workers
     on_progress: OnProgress
     began: float  # of the clock, before the data were read
+    interrupt: Interrupt = field(default_factory=Interrupt)  # of the stage at work
+    interrupted: bool = False  # in a stage before
     fitted: bool = False  # the search for candidate sets was chosen to fit the time limit
     seconds: dict[str, float] = field(default_factory=dict)
     # what candidates, and so all later stages, depend on
@@ -209,34 +211,27 @@ class _Pipeline:
     def run(
         self, dataset: Dataset, source: str | None, outputs: Outputs
     ) -> tuple[Learned, Written]:
-        """Run all stages in the order of the data flow.
-
-        Once the solver has begun, a first Ctrl-C loses no network, unless required ancestors are
-        still missing."""
+        """Run all stages in the order of the data flow. Once there are candidate sets, a first Ctrl-C loses nothing."""
         self.inputs = fingerprint(dataset, self.settings.search)
         # raises for contradictions that the search would not meet
         if self.settings.knowledge is not None:
             self.settings.knowledge.resolve(dataset.names, self.settings.search.max_parents)
         candidates = self.find_candidates(dataset)
-        formulation = self.formulation_of(candidates)
-        interrupted = np.zeros(1, np.bool_)
-        with stopping(interrupted):
-            learned = self.search(dataset, candidates, formulation, source, interrupted)
-            # all files are written; another one leaves out the QUBO
-            pressed, interrupted[0] = interrupted[0], False
-            written = outputs.write(learned, self.workers.here, self.on_progress)
-        return learned.as_interrupted() if pressed or written.interrupted else learned, written
+        with self.interrupt.listening():
+            learned = self.search(dataset, candidates, source)
+            written = outputs.write(
+                learned, self.workers.here, self.on_progress, interrupt=self.interrupt
+            )
+        marked = learned.interrupted or written.interrupted
+        return replace(learned, interrupted=True) if marked else learned, written
 
-    def search(
-        self,
-        dataset: Dataset,
-        candidates: Candidates,
-        formulation: "Formulation | None",
-        source: str | None,
-        interrupted: Bools,
-    ) -> Learned:
+    def search(self, dataset: Dataset, candidates: Candidates, source: str | None) -> Learned:
         """Return the best network and what is asked about it; the stages after `fit` are left out once interrupted."""
-        solution = self.find_solution(candidates if formulation is None else formulation)
+        formulation = self.find_formulation(candidates)
+        if formulation is None and self.needs_formulation:
+            solution = start_of(candidates, self.settings.solver_name, self.settings.limits.seed)
+        else:
+            solution = self.find_solution(formulation or candidates)
         if self.settings.ancestors:
             candidates, solution = self.with_ancestors(dataset, candidates, solution)
         try:
@@ -244,12 +239,14 @@ class _Pipeline:
         except TooLargeError as error:  # the graph is not lost
             log.warning("the network has no probabilities: %s", error)
             network = replace(solution.network, states=dataset.states)
-        interrupted[0] |= solution.interrupted
-        close = None if interrupted[0] else self.find_alternatives(candidates)
-        interrupted[0] |= close is not None and close.interrupted
-        confidence = None if interrupted[0] else self.find_confidence(dataset)
+        self.end_stage(solution.interrupted)
+        close = None if self.interrupted else self.find_alternatives(candidates)
+        confidence = None if self.interrupted else self.find_confidence(dataset)
         samples = confidence.samples if confidence else 0
-        learned = Learned(
+        qubo = MadeQubo()
+        if formulation is not None:
+            qubo = MadeQubo(formulation.subsets, formulation)
+        return Learned(
             self.settings,
             dataset,
             candidates,
@@ -257,13 +254,11 @@ class _Pipeline:
             network,
             confidence,
             dict(self.seconds),
-            interrupted=bool(interrupted[0]) or samples < self.settings.bootstrap,
+            interrupted=self.interrupted or samples < self.settings.bootstrap,
             source=source,
             alternatives=close,
+            qubo=qubo,
         )
-        if formulation is not None:
-            learned.keep_formulation(formulation)
-        return learned
 
     def fit_to_limit(self, dataset: Dataset) -> None:
         """Choose the largest search for candidate sets that fits the time limit; a resumed run keeps its choice."""
@@ -322,19 +317,21 @@ class _Pipeline:
                 blocks.unlink(missing_ok=True)
         return found
 
-    def formulation_of(self, candidates: Candidates) -> "Formulation | None":
-        """Return the QUBO if the solver takes one."""
-        if solver_named(self.settings.solver_name).takes != "formulation":
+    @property
+    def needs_formulation(self) -> bool:
+        """Whether the solver takes a QUBO."""
+        return solver_named(self.settings.solver_name).takes == "formulation"
+
+    def find_formulation(self, candidates: Candidates) -> "Formulation | None":
+        """Return the QUBO if the solver takes one; None also if interrupted."""
+        if not self.needs_formulation:
             return None
-        from ..qubo import quick_formulation  # the QUBO wing, which few solvers need
+        from ..qubo import quick_formulation  # few solvers need the QUBO
 
         with self._timed("formulation"):
-            made = quick_formulation(
+            return quick_formulation(
                 candidates, workers=self.workers.here, on_progress=self.on_progress
             )
-        if made is None:
-            raise KeyboardInterrupt  # no network exists yet
-        return made
 
     def find_solution(self, problem: "Candidates | Formulation") -> Solution:
         name, solver, left = (
@@ -356,6 +353,7 @@ class _Pipeline:
                 start=self.earlier_network(problem),
                 workers=self.workers,
                 on_progress=self.on_progress,
+                interrupt=self.interrupt,
             )
 
         def read_back(path: Path) -> Solution:
@@ -385,7 +383,12 @@ class _Pipeline:
         limits = Limits(self.limits_left.seconds)
         with self._timed("alternatives"):
             return alternatives(
-                candidates, best, within=within, limits=limits, on_progress=self.on_progress
+                candidates,
+                best,
+                within=within,
+                limits=limits,
+                on_progress=self.on_progress,
+                interrupt=self.interrupt,
             )
 
     def with_ancestors(
@@ -404,8 +407,7 @@ class _Pipeline:
         waiting = [(-solution.bound, 0, tuple(search.knowledge.required), candidates, solution)]
         seen, met = {frozenset(search.knowledge.required)}, list[tuple[Candidates, Solution]]()
         end = time.perf_counter() + (self.limits_left.seconds or math.inf)
-        interrupted = np.array([solution.interrupted])
-        with self._timed("ancestors"), stopping(interrupted):
+        with self._timed("ancestors"):
             while waiting:
                 negative, _, required, candidates, solution = heappop(waiting)
                 reached, missing = self._missing_paths(solution, pairs)
@@ -418,8 +420,9 @@ class _Pipeline:
                 for parent, child in product(
                     np.flatnonzero(~inside).tolist(), np.flatnonzero(inside).tolist()
                 ):
-                    if interrupted[0] or time.perf_counter() > end:
-                        return self._best_met(met, -negative, interrupted=bool(interrupted[0]))
+                    stopped = self.interrupted or self.interrupt
+                    if stopped or time.perf_counter() > end:
+                        return self._best_met(met, -negative, interrupted=bool(stopped))
                     edges = (*required, (names[parent], names[child]))
                     if frozenset(edges) in seen:
                         continue
@@ -432,6 +435,7 @@ class _Pipeline:
                             self.settings.solver_name,
                             limits=self.limits_left,
                             workers=self.workers.here,
+                            interrupt=self.interrupt,
                         )
                         heappush(waiting, (-best.bound, len(seen), edges, found, best))
                         if not self._missing_paths(best, pairs)[1]:
@@ -461,7 +465,9 @@ class _Pipeline:
     ) -> tuple[Candidates, Solution]:
         """Return the best of the networks with all paths that were met before the search ended."""
         if not met and interrupted:
-            raise KeyboardInterrupt
+            raise NoResultError(
+                "interrupted before a network with all required ancestors was found"
+            )
         if not met:
             raise QubayesError(
                 "time limit reached before a network with all required ancestors was found; allow more time"
@@ -490,8 +496,9 @@ class _Pipeline:
         if not settings.bootstrap:
             return None
         key = key_of({**self.inputs, "seed": settings.seed})[:12]
-        with self._timed("bootstrap"), suppress(KeyboardInterrupt), raising():
-            return bootstrap(
+        found = None
+        with self._timed("bootstrap"), suppress(KeyboardInterrupt), self.interrupt.raising():
+            found = bootstrap(
                 dataset,
                 settings.search,
                 settings.bootstrap,
@@ -500,11 +507,17 @@ class _Pipeline:
                 keep=self.folder.file(f"bootstrap-{key}.json"),
                 on_progress=self.on_progress,
             )
-        return None
+        return found if found and found.samples else None
+
+    def end_stage(self, interrupted: bool = False) -> None:
+        """Note whether the stage was interrupted; in the next one, Ctrl-C counts as the first one again."""
+        pressed = self.interrupt.forget()
+        self.interrupted = self.interrupted or interrupted or pressed
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
         began = time.perf_counter()
         yield
+        self.end_stage()
         self.seconds[stage] = time.perf_counter() - began
         log.info("%s: %.3f s", stage, self.seconds[stage])

@@ -25,10 +25,11 @@ from ..data.dataset import MOST_CODES
 from ..foundation.errors import SettingError, option
 from ..foundation.files import check_places, ending
 from ..foundation.progress import OnProgress, silent
+from ..foundation.stop import Interrupt
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, read_network, write_network
 from ..report import write_model_drawing
-from ..search import Limits, Reason, Solution, solve
+from ..search import Limits, Solution, solve
 from ..search.exact import presolve
 from ..settings import FormulateSettings, SolveSettings
 
@@ -172,15 +173,7 @@ def solve_candidates(
         )
         stopped = formulation is None
     if stopped:
-        found = solve(candidates, "exact", limits=Limits(0.0, None, settings.seed), start=start)
-        status = "interrupted before the search; the start is returned"
-        return replace(
-            found,
-            reason=Reason.INTERRUPTED,
-            status=status,
-            solver=settings.solver_name,
-            statistics={},
-        )
+        return start_of(candidates, settings.solver_name, settings.seed, start)
     solution = solve(
         formulation or problem,
         settings.solver_with_settings,
@@ -191,6 +184,17 @@ def solve_candidates(
         on_progress=on_progress,
     )
     return presolved.restore(solution) if presolved else solution
+
+
+def start_of(
+    candidates: Candidates, solver: str, seed: int, start: Network | None = None
+) -> Solution:
+    """Return what a solver of this name returns if it is interrupted before its search."""
+    pressed = Interrupt()
+    pressed.press()
+    limits = Limits(0.0, seed=seed)
+    found = solve(candidates, "exact", limits=limits, start=start, interrupt=pressed)
+    return replace(found, solver=solver)
 
 
 def read_restricted(
@@ -261,11 +265,14 @@ def formulate_file(
     *,
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
+    interrupt: Interrupt | None = None,
 ) -> "tuple[Formulation, ModelSize | None]":
     """Return the QUBO of the candidate sets in a file, and the size of the model that was written.
 
-    An output that ends in .svg is a picture.
+    An output that ends in .svg is a picture. Ctrl-C ends the searches: the sets that presolve has
+    left so far are formulated, with the covers found so far.
     """
+    interrupt = Interrupt() if interrupt is None else interrupt
     from ..qubo import Coefficients, Demand, companion_of, data_scores, formulate  # the QUBO wing
     from ..qubo.subsets import cover, read_subsets
 
@@ -279,7 +286,7 @@ def formulate_file(
     if settings.presolve_seconds:
         presolved = presolve(candidates, settings.presolve_seconds, on_progress=on_progress)
         if presolved.interrupted:
-            raise KeyboardInterrupt  # nothing is written yet
+            interrupt.press()
         candidates = presolved.candidates
     data = None if settings.data is None else read(settings.data, settings.reading)
     method, seed = settings.cover or "auto", settings.seed

@@ -3,8 +3,9 @@
 `run` holds the contract of solvers and their names, `exact` the proof by integer programming,
 `orders` the searches over orders. Solvers of the QUBO are in `qubayes.qubo.samplers`."""
 
+from ..foundation.stop import Reason
 from .growth import Growth, grow
-from .run import SOLVERS, Ending, Limits, Reason, Run, Solver, registered, solver_named
+from .run import SOLVERS, Ending, Limits, Run, Solver, registered, solver_named
 from .solve import Solution, read_solution, solve, write_solution
 
 __all__ = [

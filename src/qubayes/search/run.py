@@ -12,11 +12,9 @@ Solvers are loaded on first use.
 
 import math
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields, is_dataclass
-from enum import StrEnum
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -34,6 +32,7 @@ from ..foundation.arrays import Bools, Ints, frozen
 from ..foundation.errors import ConstraintError, MissingPackageError, QubayesError, SettingError
 from ..foundation.graph import cycle_path, find_cycle
 from ..foundation.progress import OnProgress, Progress, silent
+from ..foundation.stop import Criterion, Interrupt, Reason, Stop, TimeLimit
 from ..foundation.workers import Workers
 
 REPORT_EVERY = 0.1  # seconds
@@ -99,17 +98,6 @@ class Limits:
         object.__setattr__(self, "seed", int(self.seed))
 
 
-class Reason(StrEnum):
-    """Why a search ended."""
-
-    PROVED = "proved"
-    INTERRUPTED = "interrupted"
-    TIME = "time limit"
-    FINISHED = (
-        "finished"  # the solver ended by itself: all moves made, patience, nothing left to search
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Ending:
     """How a solver ended: a sentence for the user, its search statistics (moves, nodes, cuts), and its certificate."""
@@ -117,6 +105,7 @@ class Ending:
     status: str
     statistics: dict[str, Any] = field(default_factory=dict)
     certificate: Path | None = None  # the file, if one was written
+    reason: Reason | None = None  # what the run says unless given
 
 
 class Solver(Protocol):
@@ -265,9 +254,9 @@ def warm_up(
 class Run:
     """Limits, clock and the best network so far; made by `solve`, used by solvers and their threads.
 
-    Solvers read `over` often (kernels run in slices of a few hundredths of a second, or read
-    `stop`), call `offer` with every better network, `tighten` with every better bound and, from the
-    thread that called them, `report` as often as they like."""
+    Solvers often ask a stop made by `until`, or `over` (kernels run in slices of a few hundredths
+    of a second, or read `stop`). They call `offer` with every better network, `tighten` with every
+    better bound and, from the thread that called them, `report` as often as they like."""
 
     def __init__(
         self,
@@ -277,33 +266,41 @@ class Run:
         start: Ints | None = None,  # the network of the required edges alone, unless given
         on_progress: OnProgress = silent,
         name: str = "solver",
+        interrupt: Interrupt | None = None,
     ) -> None:
-        self.candidates, self.limits, self.workers = candidates, limits, workers.here
-        self.cluster = None if workers.cluster is None else workers  # for solvers that can use one
+        self.candidates = candidates
+        self.limits = limits
+        self.workers = workers.here
         self.start = frozen(
             np.array(candidates.families.vertex_start[1:] - 1 if start is None else start)
         )
-        self.seed, self.moves = limits.seed, limits.moves
-        self.stop: Bools = np.zeros(1, np.bool_)  # set by an interrupt; kernels may read it
-        self.trace: list[tuple[float, float]] = []
-        self.choice, self.score = self.start, self.score_of(self.start)
+        self.seed = limits.seed
+        self.moves = limits.moves
+        self.interrupt = Interrupt() if interrupt is None else interrupt
+        self.clock = TimeLimit(limits.seconds)
+        self.choice = self.start
+        self.score = self.score_of(self.start)
+        self.trace: list[tuple[float, float]] = [(0.0, self.score)]
         self.bound = float(candidates.scores[candidates.families.vertex_start[:-1]].sum())
-        self._name, self._on_progress, self._lock = name, on_progress, threading.Lock()
-        self._began, self._reported = time.perf_counter(), 0.0
-        self._end = math.inf if limits.seconds is None else limits.seconds
-        self.trace.append((0.0, self.score))
+        self._name = name
+        self._on_progress = on_progress
+        self._reported = 0.0  # seconds of the clock
+        self._lock = threading.Lock()
 
     @property
     def elapsed(self) -> float:
         """Seconds since the run began."""
-        return time.perf_counter() - self._began
+        return self.clock.elapsed
+
+    @property
+    def stop(self) -> Bools:
+        """An array of one flag, set by an interrupt; kernels may read it."""
+        return self.interrupt.flag
 
     @property
     def left(self) -> float:
         """Seconds that are left; infinite without a time limit, 0 once the run was interrupted."""
-        if self.stop[0]:
-            return 0.0
-        return max(0.0, self._end - self.elapsed)
+        return 0.0 if self.interrupt else self.clock.left
 
     @property
     def over(self) -> bool:
@@ -318,11 +315,16 @@ class Run:
     @property
     def reason(self) -> Reason:
         """Why a search that ends now has ended."""
-        if self.stop[0]:
-            return Reason.INTERRUPTED
-        if self.proved:
-            return Reason.PROVED
-        return Reason.TIME if self.over else Reason.FINISHED
+        stop = self.until()
+        stop()
+        return stop.reason or Reason.FINISHED
+
+    def until(self, *criteria: Criterion) -> Stop:
+        """Return a stop by interrupt, proof, time limit or one of these criteria."""
+        return Stop(self.interrupt, self._proof, self.clock, *criteria)
+
+    def _proof(self) -> Reason | None:
+        return Reason.PROVED if self.proved else None
 
     def score_of(self, choice: npt.ArrayLike) -> float:
         """Return the sum of the scores of these candidate sets, exactly rounded."""
@@ -343,23 +345,13 @@ class Run:
         with self._lock:
             self.bound = min(self.bound, bound)
 
-    @contextmanager
-    def paused(self) -> Iterator[None]:
+    def paused(self) -> AbstractContextManager[None]:
         """Stop the clock inside the block, where kernels are compiled."""
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._began += time.perf_counter() - began
+        return self.clock.paused()
 
-    @contextmanager
-    def shortened(self, seconds: float) -> Iterator[None]:
+    def shortened(self, seconds: float) -> AbstractContextManager[None]:
         """Allow at most this much time inside the block."""
-        end, self._end = self._end, min(self._end, self.elapsed + seconds)
-        try:
-            yield
-        finally:
-            self._end = end
+        return self.clock.shortened(seconds)
 
     def report(
         self, note: str = "", *, done: float | None = None, total: float | None = None

@@ -16,14 +16,14 @@ from ..foundation.errors import ConstraintError, FormatError, QubayesError, Sett
 from ..foundation.families import VertexSet
 from ..foundation.files import json_object, read_text, replacing, shown
 from ..foundation.graph import cycle_path, find_cycle
-from ..foundation.progress import OnProgress, silent, stopping
+from ..foundation.progress import OnProgress, silent
+from ..foundation.stop import Interrupt, Reason
 from ..foundation.workers import Workers
 from ..network import Network
 from .run import (
     Ending,
     Formulated,
     Limits,
-    Reason,
     Run,
     Solver,
     check,
@@ -268,6 +268,7 @@ def solve(
     bound_seconds: float = 0.0,
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
+    interrupt: Interrupt | None = None,
 ) -> Solution:
     """Return the best network that the solver finds within the limits, from `start` if it is given.
 
@@ -277,10 +278,10 @@ def solve(
     reached; `bound_seconds` are spent on finding one before the search.
 
     Solvers of the QUBO (`digital`, `sa`, `dimod`) need a formulation; the others take it or the
-    candidates alone. `anneal`, and with it `auto`, runs on a cluster if `workers` has one; the
-    others on threads of this process. With a formulation the result has its bits, and their energy
-    is checked to be -score. An interrupted search returns the best network so far. Kernels are
-    compiled, and packages and files loaded, before the time limit begins.
+    candidates alone. All run on threads of this process. With a formulation the result has its bits, and their energy
+    is checked to be -score. A search that is interrupted, by Ctrl-C or by `interrupt.press()` from
+    another thread, returns the best network so far. Kernels are compiled, and packages and files
+    loaded, before the time limit begins.
 
     >>> from qubayes.candidates import example
     >>> best = solve(example(), "exact")
@@ -330,15 +331,17 @@ def solve(
     with (workers or Workers()).connected() as joined:
         if limits.seconds != 0:
             chosen = chosen.prepare()
-        interrupted = False
+        interrupt = Interrupt() if interrupt is None else interrupt
         if bound_seconds > 0:  # loaded here: HiGHS is needed for nothing else in this module
             found = load("qubayes.search.exact:upper_bound")(
                 candidates, bound_seconds, on_progress=on_progress
             )
-            bound, interrupted = min(bound, found.value), found.interrupted
-        run = Run(candidates, limits, joined, _start(candidates, start), on_progress, chosen.name)
+            bound = min(bound, found.value)
+            if found.interrupted:
+                interrupt.press()
+        first = _start(candidates, start)
+        run = Run(candidates, limits, joined, first, on_progress, chosen.name, interrupt)
         run.tighten(bound)
-        run.stop[0] = interrupted
         ending = _search(chosen, problem, run)
     return solution_of(
         problem,
@@ -348,7 +351,7 @@ def solve(
         seed=run.seed,
         seconds=run.elapsed,
         status=ending.status,
-        reason=run.reason,
+        reason=ending.reason or run.reason,
         certificate=ending.certificate,
         trace=tuple(run.trace),
         statistics=ending.statistics,
@@ -384,17 +387,19 @@ def _search(solver: Solver, problem: Any, run: Run) -> Ending:
     if not len(run.choice):
         return Ending("no variables")
     if run.over:
-        reason = "interrupted before the search" if run.stop[0] else "no time to search"
+        reason = "interrupted before the search" if run.interrupt else "no time to search"
         return Ending(f"{reason}; the start is returned")
-    with stopping(run.stop):
+    with run.interrupt.listening():
         try:
             ending = solver(problem if solver.takes == "formulation" else run.candidates, run)
         except KeyboardInterrupt:  # of a second Ctrl-C, or of the receiver of progress
-            run.stop[0] = True
+            run.interrupt.press()
             ending = Ending("")
     if (run.choice < 0).any() or find_cycle(run.candidates.families.sets_at(run.choice)):
         raise AssertionError(
             f"internal error: {solver.name} returned a network with a cycle or without a required parent; please "
             "report it"
         )
-    return replace(ending, status="interrupted; best so far returned") if run.stop[0] else ending
+    if run.interrupt:
+        return replace(ending, status=Reason.INTERRUPTED.sentence, reason=Reason.INTERRUPTED)
+    return ending

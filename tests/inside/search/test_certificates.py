@@ -23,10 +23,10 @@ from typer.testing import CliRunner
 from qubayes import QubayesError
 from qubayes.candidates import Candidates, read_candidates, write_candidates
 from qubayes.cli import app
+from qubayes.foundation import stop as stop_module
 from qubayes.foundation.workers import Workers
 from qubayes.learning import SolveSettings, solve_file
 from qubayes.search import Limits, Reason, Run, checker, solve
-from qubayes.search import run as run_module
 from qubayes.search.checker import RefusedError, check
 from qubayes.search.exact import Alternatives, alternatives
 from qubayes.search.exact import certificate as certificate_module
@@ -93,7 +93,7 @@ def test_a_proof_without_time_for_its_certificate_says_so(tmp_path, monkeypatch)
         return IdealSearch(False, 0, 0.0, math.inf, np.zeros(0, np.int64))
 
     monkeypatch.setattr(certificate_module, "search_ideals", search_ideals)
-    monkeypatch.setattr(run_module, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    monkeypatch.setattr(stop_module, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
     candidates = random_candidates(9, 0, sets=30)
     run = Run(candidates, Limits(30.0), Workers(1))
     ending = prove(candidates, run, certificate=file, plan=SEARCH)

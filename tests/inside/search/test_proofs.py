@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes.candidates import Candidates, Families, prune
+from qubayes.foundation import stop as stop_module
 from qubayes.foundation.arrays import Floats, Ints
 from qubayes.foundation.graph import find_cycle
 from qubayes.foundation.workers import Workers
 from qubayes.search import Ending, Limits, Run
-from qubayes.search import run as run_module
 from qubayes.search.exact import component_proof, upper_bound
 from qubayes.search.exact.branching import branch, fractional_edges, split_on_edge
 from qubayes.search.exact.component_proof import BranchNode, ComponentProof
@@ -342,7 +342,7 @@ def test_a_search_over_orders_helps_where_a_proof_is_not_near(limit, seed, monke
     best = best_score(candidates)
     assert proved(candidates, PLAN)[0].score == pytest.approx(best, abs=1e-9)
     monkeypatch.setattr(component_proof, "compile_order_search", compile_order_search)
-    monkeypatch.setattr(run_module, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    monkeypatch.setattr(stop_module, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
     run, _ = proved(candidates, PLAN._replace(**{limit: -1}), 30.0)
     assert clock[0] >= 100.0
     assert run.proved and run.score == pytest.approx(best, abs=1e-9)

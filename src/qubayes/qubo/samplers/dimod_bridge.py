@@ -15,7 +15,8 @@ from dimod.core.sampler import Sampler
 
 from ...foundation.arrays import AnyArray, Bools
 from ...foundation.errors import MissingPackageError, ServiceError, SettingError
-from ...foundation.progress import OnProgress, Progress, silent, stopping
+from ...foundation.progress import OnProgress, Progress, silent
+from ...foundation.stop import Interrupt
 from ...foundation.workers import Workers
 from ...machines.qubo import Qubo, bqm_vectors, qubo_from_couplers, to_bqm
 from ...search.run import Ending, Run, is_number, is_whole, warm_up
@@ -244,7 +245,7 @@ class SamplingTask:
                 "anneal", sum(one.progress for one in tuple(begun.values())), float(count)
             )
 
-        with stopping(self.halt), halting(self.halt, self.threads) as pool:
+        with Interrupt(self.halt).listening(), halting(self.halt, self.threads) as pool:
             states = watch([pool.submit(read, number) for number in range(count)], look, self.halt)
         return [state for state in states if state is not None]
 
@@ -267,7 +268,7 @@ class SamplingTask:
         def look() -> float:
             return self.look("temper", progress(), 1.0)
 
-        with stopping(self.halt), halting(self.halt, self.threads) as pool:
+        with Interrupt(self.halt).listening(), halting(self.halt, self.threads) as pool:
             while not self.halt[0] and (iterations is None or tempering.iterations < iterations):
                 left = tempering.period if iterations is None else iterations - tempering.iterations
                 tempering.advance(

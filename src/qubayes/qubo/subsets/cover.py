@@ -30,7 +30,8 @@ from ...foundation.environment import csgraph, sparse
 from ...foundation.errors import FormatError, SettingError
 from ...foundation.families import Families, VertexSet, counting_bound, well_formed
 from ...foundation.files import check_places, replacing
-from ...foundation.progress import OnProgress, Progress, silent, stopping
+from ...foundation.progress import OnProgress, Progress, silent
+from ...foundation.stop import Interrupt
 from ...foundation.workers import Workers, run
 from .bounds import packing_bound, relaxation_bound, rounded_up
 from .cover_search import search
@@ -238,7 +239,7 @@ def _cover_all(
     done = 0.0
     number = 0
     try:
-        with stopping(task.stop):
+        with Interrupt(task.stop).listening():
             for index, result in _covered(systems, order[:large], order[large:], task, workers):
                 results[index] = result
                 done += 1 + sizes[index]

@@ -12,7 +12,8 @@ from ...foundation.arrays import Bools, Floats, Ints
 from ...foundation.errors import SettingError, option
 from ...foundation.families import VertexSet
 from ...foundation.graph import strong_components
-from ...foundation.progress import OnProgress, silent, stopping
+from ...foundation.progress import OnProgress, silent
+from ...foundation.stop import Interrupt
 from ...foundation.workers import Workers
 from ...network import Cpdag, Network, cpdag
 from ..reduction import without_twins
@@ -220,6 +221,7 @@ def alternatives(
     classes: bool = False,
     limits: Limits | None = None,
     on_progress: OnProgress = silent,
+    interrupt: Interrupt | None = None,
 ) -> Alternatives:
     """Return the `best` networks, or all `within` a Bayes factor of the best one; or the fewer of the two.
 
@@ -244,9 +246,10 @@ def alternatives(
         )
     check(candidates)
     Exact().prepare()
-    run = Run(candidates, limits or Limits(None), Workers(1), None, on_progress, "alternatives")
+    limits = limits or Limits(None)
+    run = Run(candidates, limits, Workers(1), None, on_progress, "alternatives", interrupt)
     wanted = Wanted(best, math.inf if within is None else math.log(within), classes)
-    with stopping(run.stop):
+    with run.interrupt.listening():
         return list_alternatives(candidates, run, wanted)
 
 

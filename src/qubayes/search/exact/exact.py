@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from ...candidates import Candidates
 from ...foundation.errors import SettingError
-from ...foundation.progress import OnProgress, silent, stopping
+from ...foundation.progress import OnProgress, silent
 from ...foundation.workers import Workers
 from ..orders.anneal import Anneal
 from ..reduction import Reduced, with_required_edges, without_twins
@@ -115,7 +115,7 @@ class ExactThenAnneal:
         with run.paused():
             annealer = Anneal(patience=self.patience).prepare()
         annealed = annealer(candidates, run)
-        return Ending(annealed.status, {**proof.statistics, **annealed.statistics})
+        return replace(annealed, statistics={**proof.statistics, **annealed.statistics})
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ def _relaxed(candidates: Candidates, run: Run, twins: bool) -> Proof:
     """Return the proof as far as the relaxation goes in the time of the run."""
     with run.paused():
         Exact().prepare()
-    with stopping(run.stop):
+    with run.interrupt.listening():
         proof = Proof(without_twins(candidates, twins), run)
         proof.relax()
     return proof

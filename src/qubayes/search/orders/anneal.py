@@ -23,9 +23,8 @@ components are solved by dynamic programming."""
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -33,10 +32,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...candidates import Candidates
-from ...foundation.arrays import Bools, Floats, SmallInts
+from ...foundation.arrays import Bools, Floats
 from ...foundation.errors import SettingError
 from ...foundation.families import Families, VertexSet
-from ...foundation.workers import run as run_tasks
+from ...foundation.stop import Patience, Reason
 from ..reduction import LARGEST, Components, Reduced, best_of_all, split, without_twins
 from ..run import Ending, Run, warm_up
 from .insertions import Ordered, OrderState, anneal_order, best_of, order_state, restart_at
@@ -56,8 +55,6 @@ SAME = 1e-7  # networks whose scores differ by less count as one
 # seconds for each member of a candidate set before the first move: 2.7 s for 54 million
 _PREPARATION = 5e-8
 _PLANNED = 0.95  # share of the remaining time; the rest is for another, short round
-_AHEAD = 1.0  # seconds of a task on a cluster: what an interrupt waits for, and a lost worker costs
-_IN_TIME = 0.8  # share of the remaining time that tasks may take
 _TWINS = 4e-7  # seconds for each member to find and eliminate identical columns
 
 
@@ -100,14 +97,10 @@ class Anneal:
         if run.left < _PREPARATION * len(candidates.families.members):
             return Ending("the time limit is too short to begin; the start is returned")
         twins = self.twins and run.left > _TWINS * len(candidates.families.members)
-        slots = run.cluster.slots if run.cluster else run.workers.count
-        walks = self.walks if run.moves is not None else max(self.walks, slots)
-        if run.cluster:
-            with run.paused():
-                run.cluster.everywhere(self.prepare)
+        walks = self.walks if run.moves is not None else max(self.walks, run.workers.count)
         with ThreadPoolExecutor(min(run.workers.count, walks)) as pool:
             search = _ComponentSearch(without_twins(candidates, twins), run, self, walks, pool)
-            while not (run.proved or run.over or search.done or search.stalled):
+            while not search.stop():
                 search.advance()
         return search.ending
 
@@ -118,12 +111,14 @@ class _ComponentSearch:
     def __init__(
         self, reduced: Reduced, run: Run, settings: Anneal, walks: int, pool: Executor
     ) -> None:
-        self.reduced, self.candidates, self.run, self.pool = reduced, reduced.candidates, run, pool
-        self.stop = np.zeros(1, np.bool_)  # read by the kernels
-        self.patience = (
-            math.inf if settings.patience is None or run.moves is not None else settings.patience
-        )
-        self.began, self.improved = run.elapsed, 0.0  # seconds of annealing until the best network
+        self.reduced = reduced
+        self.candidates = reduced.candidates
+        self.run = run
+        self.pool = pool
+        self.halt = np.zeros(1, np.bool_)  # read by the kernels
+        times = settings.patience if run.moves is None else None
+        self.patience = Patience(run.clock, math.inf if times is None else times)
+        self.stop = run.until(self._done, self._stalled)
         parts = split(self.candidates)
         small = [part for part in parts if len(part.vertices) <= LARGEST]
         large = [part for part in parts if len(part.vertices) > LARGEST]
@@ -149,8 +144,6 @@ class _ComponentSearch:
             )
             temperatures = (max(settings.cold, settings.hot or hot), settings.cold)
             population = Population(part.families, part.scores, inside, temperatures, walks, seed)
-            if run.cluster:
-                population.ahead = Ahead(run, population.problem, population.cold, population.bases)
             self.populations.append(population)
         self._offer()
         # of the best sets
@@ -159,22 +152,16 @@ class _ComponentSearch:
             bounds[part.vertices] = part.scores[choice]
         run.tighten(math.fsum([*bounds.tolist(), reduced.rounding]))
 
-    @property
-    def done(self) -> bool:
-        """Whether all moves are made, or there is nothing to search."""
-        return not self.populations or (self.run.moves is not None and self.moves >= self.run.moves)
+    def _done(self) -> Reason | None:
+        """Return a reason once all moves are made, or if there is nothing to search."""
+        moves = math.inf if self.run.moves is None else self.run.moves
+        going = self.populations and self.moves < moves
+        return None if going else Reason.FINISHED
 
-    @property
-    def stalled(self) -> bool:
-        """Whether no better network came for `patience` times as long as it took to find the best, or one second.
-
-        Walks begin hot, so every component has its first round in any case.
-        """
-        if not all(population.cooled for population in self.populations):
-            return False
-        return self.run.elapsed - self.began - self.improved > self.patience * max(
-            self.improved, 1.0
-        )
+    def _stalled(self) -> Reason | None:
+        """Ask the patience. Walks begin hot, so every component has its first round in any case."""
+        cooled = all(population.cooled for population in self.populations)
+        return self.patience() if cooled else None
 
     @property
     def moves(self) -> int:
@@ -184,23 +171,21 @@ class _ComponentSearch:
     @property
     def ending(self) -> Ending:
         """How the search ended, with counts of moves and components."""
-        status = (
-            "number of moves reached"
-            if self.populations
-            else "every component solved, up to rounding"
-        )
-        if self.run.proved:
-            status = "proved optimal"
-        elif self.run.over:
-            status = "time limit reached; best so far returned"
-        elif self.stalled:
-            status = f"no better network in the last {self.run.elapsed - self.began - self.improved:.3g} s of annealing"
+        reason = self.stop.reason
+        if reason is not None and reason is not Reason.FINISHED:
+            status = reason.sentence
+        elif not self.populations:
+            status = "every component solved, up to rounding"
+        elif self._done():
+            status = "number of moves reached"
+        else:
+            status = f"no better network in the last {self.patience.idle:.3g} s of annealing"
         counts = {
             "moves": self.moves,
             "components": len(self.components.parts),
             "solved_components": len(self.solved),
         }
-        return Ending(status, counts)
+        return Ending(status, counts, reason=reason)
 
     def advance(self) -> None:
         """Advance the component that had the fewest moves for its size."""
@@ -214,17 +199,17 @@ class _ComponentSearch:
         share = chosen.vertices / sum(population.vertices for population in open_ones)
 
         def watch() -> None:
-            self.stop[0] = self.run.over
+            self.halt[0] = self.run.over
             self.run.report(done=self.moves, total=self.run.moves)
 
-        if chosen.advance(share * left, most, self.pool, self.stop, watch):
+        if chosen.advance(share * left, most, self.pool, self.halt, watch):
             self._offer()
 
     def _offer(self) -> None:
         """Offer the best network of every component, joined."""
         choices = [population.best.choice for population in self.populations] + self.solved
         if self.run.offer(self.reduced.invert(self.components.invert(choices))):
-            self.improved = self.run.elapsed - self.began
+            self.patience.better()
 
 
 class Cooling(NamedTuple):
@@ -248,10 +233,6 @@ class OrderWalk:
         self.problem, self.coolings, self._seed = problem, deque(coolings), seed
         self.state = order_state(problem, order, *seed.spawn(1))
         self._made = 0  # moves of the first cooling
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return all but the problem, which is sent to a cluster once for all walks."""
-        return {**self.__dict__, "problem": None}
 
     def advance(self, moves: int, cold: float, bases: Sequence[VertexSet], stop: Bools) -> int:
         """Make this many moves unless stop[0] is set or the coolings end before; return the number made."""
@@ -284,100 +265,6 @@ class Round(NamedTuple):
     crossover: bool
 
 
-class Slice(NamedTuple):
-    """What a walk knew after a slice of its moves."""
-
-    score: float  # of the best order so far
-    best: SmallInts  # (n,) that order
-
-
-def walk_ahead(
-    shared: tuple[OrderProblem, float, Sequence[VertexSet]], item: tuple[OrderWalk, int, float]
-) -> tuple[OrderWalk, list[Slice]]:
-    """Return the walk after this many moves, or after the slice in which the seconds end, and its slices."""
-    (problem, cold, bases), (given, moves, seconds) = shared, item
-    walk, never, slices = deepcopy(given), np.zeros(1, np.bool_), list[Slice]()
-    walk.problem, began = problem, time.monotonic()
-    while moves and (not slices or time.monotonic() - began < seconds):
-        moves -= walk.advance(min(SLICE, moves), cold, bases, never)
-        score, known = float(walk.state.totals[1]), slices[-1] if slices else None
-        slices.append(
-            known if known and known.score == score else Slice(score, walk.state.best.copy())
-        )
-    return walk, slices
-
-
-class Ahead:
-    """The walks of a population on a cluster; they run ahead of the slices that are read.
-
-    Tasks make their moves in the slices that threads would make, so the result is the same. The
-    walks of the round itself stay at its start, but for their best orders."""
-
-    def __init__(
-        self, run: Run, problem: OrderProblem, cold: float, bases: Sequence[VertexSet]
-    ) -> None:
-        self._run, self._settings = run, (cold, bases)
-        self._whole = self._tasks(problem)
-        self._round: Round | None = None
-
-    def advance(self, present: Round, shares: list[int]) -> None:
-        """Read the next slice of each walk of the round; shares below a whole slice are made from its start again."""
-        if present is not self._round:
-            self._round, self._read, count = present, 0, len(present.walks)
-            self._items, self._results = (
-                self._tasks(present.walks[0].problem) if present.crossover else self._whole
-            )
-            self._starts = deepcopy(present.walks)
-            self._walks = [*self._starts]
-            self._left, self._unread = (
-                [present.moves] * count,
-                [deque[Slice]() for _ in range(count)],
-            )
-        each = min(SLICE, present.moves - self._read)
-        if shares == [each] * len(shares):
-            while not all(self._unread):
-                self._run_ahead()
-            slices = [unread.popleft() for unread in self._unread]
-        else:
-            ends = [
-                (walk, self._read + share, math.inf)
-                for walk, share in zip(self._starts, shares, strict=True)
-            ]
-            slices = [made[-1] for _, made in self._run_tasks([end for end in ends if end[1]])]
-        self._read += each
-        for walk, found in zip(
-            present.walks[-len(slices) :] if slices else (), slices, strict=True
-        ):
-            walk.state.totals[1], walk.state.best[:] = found
-
-    def _run_ahead(self) -> None:
-        """Advance each walk that is not at the end of its round by another task."""
-        numbers = [number for number, left in enumerate(self._left) if left]
-        waves = math.ceil(len(numbers) / (self._run.cluster or self._run.workers).slots)
-        seconds = min(_AHEAD, _IN_TIME * self._run.left / waves)
-        items = [(self._walks[number], self._left[number], seconds) for number in numbers]
-        for number, (walk, slices) in zip(numbers, self._run_tasks(items), strict=True):
-            self._walks[number] = walk
-            self._left[number] -= min(self._left[number], SLICE * len(slices))
-            self._unread[number].extend(slices)
-
-    def _run_tasks(
-        self, items: list[tuple[OrderWalk, int, float]]
-    ) -> list[tuple[OrderWalk, list[Slice]]]:
-        first = len(self._items)
-        self._items += items
-        found = dict(next(self._results) for _ in items)
-        self._items[first:] = [None] * len(items)  # the walks are not needed again
-        return [found[first + number] for number in range(len(items))]
-
-    def _tasks(self, problem: OrderProblem) -> tuple[list[Any], Iterator[tuple[int, Any]]]:
-        """Return a list of items that may grow, and the results of their tasks; the problem is sent once for all."""
-        items: list[Any] = []
-        return items, run_tasks(
-            walk_ahead, (problem, *self._settings), items, self._run.cluster or self._run.workers
-        )
-
-
 class Population:
     """Walks over the orders of one component. The result depends on the seed and the moves, not on the threads."""
 
@@ -399,7 +286,6 @@ class Population:
         self.elite = [self.best]
         self.round: Round | None = None
         self.cooled = False  # a round has ended
-        self.ahead: Ahead | None = None  # the walks, if they are on a cluster
 
     @property
     def vertices(self) -> int:
@@ -429,16 +315,10 @@ class Population:
         shares = [each] * self.count
         if most is not None and most < sum(shares):
             shares = [(most + k) // self.count for k in range(self.count)]
-        waiting: Any = set()
-        if self.ahead:
-            self.ahead.advance(present, shares)
-            self.moves += sum(shares)
-            watch()
-        else:
-            waiting = {
-                pool.submit(walk.advance, share, self.cold, self.bases, stop)
-                for walk, share in zip(present.walks, shares, strict=True)
-            }
+        waiting = {
+            pool.submit(walk.advance, share, self.cold, self.bases, stop)
+            for walk, share in zip(present.walks, shares, strict=True)
+        }
         while waiting:
             done, waiting = wait(waiting, timeout=0.02)
             self.moves += sum(future.result() for future in done)
