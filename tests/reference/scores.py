@@ -30,3 +30,50 @@ def local_score(rows, arities, child, parents, name, ess=1.0):
 def log_rising(count, prior):
     """log of prior (prior + 1) ... (prior + count - 1): exact where the difference of two log-gammas is not."""
     return fsum(log(prior + i) for i in range(count))
+
+
+def gaussian_score(rows, child, parents, penalty):
+    """Log-likelihood of a least-squares fit with the variance of its residuals, less the cost of its parameters."""
+    import numpy as np
+
+    count = len(rows)
+    design = np.column_stack([np.ones(count), *(rows[:, p] for p in parents)])
+    fitted = design @ np.linalg.lstsq(design, rows[:, child], rcond=None)[0]
+    variance = float(((rows[:, child] - fitted) ** 2).mean())
+    likelihood = -0.5 * count * (log(2 * np.pi * variance) + 1)
+    return likelihood - penalty * (len(parents) + 2)
+
+
+def bge_score(rows, child, parents):
+    """Ratio of two multivariate gamma marginal likelihoods of the standardised columns."""
+    from math import lgamma, pi
+
+    import numpy as np
+
+    count, n = rows.shape
+    scaled = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    weight, freedom = 1.0, n + 2.0
+    t = weight * (freedom - n - 1) / (weight + 1)
+    posterior = t * np.eye(n) + scaled.T @ scaled  # the means are 0, as in the prior
+
+    def log_gamma(size, x):
+        terms = fsum(lgamma(x + (1 - j) / 2) for j in range(1, size + 1))
+        return size * (size - 1) / 4 * log(pi) + terms
+
+    def marginal(members):
+        size = len(members)
+        if not size:
+            return 0.0
+        before = freedom - n + size
+        after = before + count
+        part = posterior[np.ix_(members, members)]
+        return (
+            size / 2 * log(weight / (weight + count))
+            - size * count / 2 * log(pi)
+            + log_gamma(size, after / 2)
+            - log_gamma(size, before / 2)
+            + before / 2 * size * log(t)
+            - after / 2 * float(np.linalg.slogdet(part)[1])
+        )
+
+    return marginal([*parents, child]) - marginal(list(parents))

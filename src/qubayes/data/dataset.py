@@ -9,15 +9,16 @@ from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 
-from ..foundation.arrays import AnyArray, Ints
+from ..foundation.arrays import AnyArray, Floats, Ints
 from ..foundation.environment import optional
 from ..foundation.errors import FormatError, some
 from ..foundation.files import replacing
 
+Kind = Literal["discrete", "continuous", "mixed"]
 # a variable with more is an identifier or a measurement, not a discrete variable
 MOST_STATES = 1000
 MISSING_STATE = "missing"  # the name of missing values where they are a state
@@ -33,7 +34,10 @@ _BLOCK = 1 << 14  # rows that are in memory as text
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows of discrete values: `codes[i, row]` is the state of variable i, an index into `states[i]`."""
+    """Rows of a table: `codes[i, row]` is the state of variable i, an index into `states[i]`.
+
+    A *continuous* variable has no states. Its cells are in `numbers`, by its name, and its codes
+    are 0."""
 
     names: tuple[str, ...]
     states: tuple[tuple[str, ...], ...]
@@ -44,6 +48,8 @@ class Dataset:
     dropped: int = 0  # rows with missing values that were left out
     # By name, the value of each state as the source has it; not for columns of texts or intervals.
     values: Mapping[str, AnyArray] = field(default_factory=dict, repr=False, compare=False)
+    # By name, the cells of each continuous variable.
+    numbers: Mapping[str, Floats] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def n(self) -> int:
@@ -60,13 +66,22 @@ class Dataset:
         """Declared number of states of each variable."""
         return np.array([len(states) for states in self.states], dtype=np.int64)
 
+    @property
+    def kind(self) -> Kind:
+        """Whether the variables are discrete, continuous, or some of them the one and some the other."""
+        if not self.numbers:
+            return "discrete"
+        return "continuous" if len(self.numbers) == self.n else "mixed"
+
     @cached_property
     def checksum(self) -> str:
-        """sha256 of names, states and codes: the same data give the same checksum from any file format."""
+        """sha256 of names, states and cells: the same data give the same checksum from any file format."""
         digest = hashlib.sha256(repr((self.names, self.states)).encode())
         # as one array of four bytes a code they would take eight times their memory
         for codes in self.codes:
             digest.update(codes.astype("<u4"))
+        for name in sorted(self.numbers):
+            digest.update(repr(name).encode() + self.numbers[name].astype("<f8").tobytes())
         return digest.hexdigest()
 
     def select(self, variables: Ints) -> "Dataset":
@@ -74,7 +89,8 @@ class Dataset:
         numbers = variables.tolist()
         names = tuple(self.names[v] for v in numbers)
         states = tuple(self.states[v] for v in numbers)
-        return Dataset(names, states, self.codes[variables], self.arities_from, self.dropped)
+        kept = {name: cells for name, cells in self.numbers.items() if name in names}
+        return replace(self, names=names, states=states, codes=self.codes[variables], numbers=kept)
 
     def with_plain_states(self) -> "Dataset":
         """Return the data with other names for states that mean a missing value in a text file: NA becomes state_NA."""

@@ -25,11 +25,22 @@ A package adds a score without a change here by an entry point that names such a
 """
 
 from .engine import Engine
-from .score import DECLARED, EACH, NAMES, OBSERVED, Formula, Score, is_score, local_score
+from .score import (
+    DECLARED,
+    EACH,
+    GAUSSIAN_NAMES,
+    NAMES,
+    OBSERVED,
+    Formula,
+    Score,
+    is_score,
+    local_score,
+)
 
 __all__ = [
     "DECLARED",
     "EACH",
+    "GAUSSIAN_NAMES",
     "NAMES",
     "OBSERVED",
     "Engine",

@@ -77,7 +77,8 @@ class Gaussian:
     def __init__(self, dataset: Dataset, name: str, penalty: float) -> None:
         self.n = dataset.n
         self.rows = dataset.rows
-        self.moments = moments_of(dataset.numbers, name, penalty)
+        numbers = np.array([dataset.numbers[each] for each in dataset.names])
+        self.moments = moments_of(numbers, name, penalty)
 
     def local(self, child: int, parents: Sequence[int]) -> float:
         """Return the local score of the child with these parents, from determinants."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..data.dataset import Dataset
 from ..foundation.arrays import Ints
-from ..foundation.errors import DataError, SettingError
+from ..foundation.errors import DataError, SettingError, option
 from .engine import Engine
 
 # Within these no prior is rounded to zero or infinity, and no score overflows.
@@ -67,6 +67,7 @@ FORMULAS: dict[str, Callable[[float, int], Formula]] = {
     "loglik": lambda ess, rows: Formula(EACH, 0.0),
 }
 NAMES = tuple(FORMULAS)
+GAUSSIAN_NAMES = ("bge", "bic", "aic", "loglik")  # scores of continuous columns
 
 
 @cache
@@ -77,7 +78,7 @@ def _installed() -> dict[str, Callable[[float, int], Formula]]:
 
 def is_score(name: str) -> bool:
     """Return whether a score has this name: one of this package or of another."""
-    return name in FORMULAS or name in _installed()
+    return name in FORMULAS or name in GAUSSIAN_NAMES or name in _installed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,8 @@ class Score:
     - `bds`: the same with *observed* joint parent states and *observed* child states.
     - `k2`: every prior count is 1.
     - `loglik`, `aic`, `bic`: maximised log-likelihood less 0, 1 or (log N)/2 per free parameter.
+    - `bge`: marginal likelihood of a linear Gaussian model, of columns divided by their standard
+      deviations. For continuous columns, as are `loglik`, `aic` and `bic`.
     """
 
     name: str = "bdeu"
@@ -96,7 +99,8 @@ class Score:
 
     def __post_init__(self) -> None:
         if not is_score(self.name):
-            names = ", ".join([*NAMES, *sorted(_installed().keys() - set(NAMES))])
+            own = dict.fromkeys([*NAMES, *GAUSSIAN_NAMES])
+            names = ", ".join([*own, *sorted(_installed().keys() - own.keys())])
             raise SettingError(f"score '{self.name}' is unknown; choose one of {names}")
         if not LEAST_ESS <= self.ess <= LARGEST_ESS:
             raise SettingError(
@@ -105,7 +109,9 @@ class Score:
             )
 
     def formula(self, rows: int) -> Formula:
-        """Return the score in numbers, for data of this many rows."""
+        """Return the score of discrete columns in numbers, for data of this many rows."""
+        if self.name == "bge":
+            raise SettingError("score 'bge' is for continuous columns; use bdeu for discrete ones")
         define = FORMULAS[self.name] if self.name in FORMULAS else _installed()[self.name]
         found = define(self.ess, rows)
         if found.spread not in (DECLARED, OBSERVED, EACH) or not (
@@ -118,13 +124,30 @@ class Score:
 
     def engine(self, dataset: Dataset) -> Engine:
         """Return what scores parent sets of the data."""
-        from .discrete import Discrete  # loads numba, which many commands can do without
+        # loaded here, with numba, which many commands can do without
+        if dataset.kind == "continuous":
+            from .gaussian import Gaussian
+
+            return Gaussian(dataset, self.name, self._gaussian_penalty(dataset.rows))
+        from .discrete import Discrete
 
         return Discrete(dataset, self)
+
+    def _gaussian_penalty(self, rows: int) -> float:
+        """Return the cost of a parameter of a linear Gaussian model; 0 for marginal likelihoods."""
+        penalties = {"bge": 0.0, "bic": bic_penalty(rows), "aic": 1.0, "loglik": 0.0}
+        if self.name not in penalties:
+            raise SettingError(
+                f"score '{self.name}' is for discrete columns, and all of these are numbers;"
+                f" use {option('score', 'bge')}, or cut the columns with {option('bins', 3)}"
+            )
+        return penalties[self.name]
 
     @property
     def stamped_ess(self) -> float | None:
         """The equivalent sample size, None if the score does not depend on it."""
+        if self.name == "bge":
+            return None
         return (
             self.ess
             if Score(self.name, 1.0).formula(2) != Score(self.name, 2.0).formula(2)
@@ -149,6 +172,8 @@ def local_score(dataset: Dataset, child: int, parents: Sequence[int], score: Sco
     The two sums of a Bayesian score (paper, Appendix D.1) are of the order N log N, and a score
     near 0 is their difference. So N log N − N, which they share, is taken from both first: Σ_jk
     N_ijk log(N_ijk / N_ij) is what stays of it."""
+    if dataset.kind == "continuous":
+        return score.engine(dataset).local(child, parents)
     table, formula = count(dataset, child, parents), score.formula(dataset.rows)
     cells, totals = table.cells, table.totals
     # All terms of Σ c log(c / N) have one sign, and log1p keeps those near 0 exact.
