@@ -1,12 +1,10 @@
 """Annealers of QUBOs: flips per second beside other packages and a plain C loop, kinds of moves, both formulations.
 
-    python -m benchmarks samplers peers [--seeds 3] [--reads 4] [--models dense,sparse] python -m
-    benchmarks samplers moves DIR [--instances win95pts:2,andes:2] [--seconds 20] [--seeds 0]
-    [--effort 0.1]
-        [--subsets COVERS]
+    python -m benchmarks samplers peers [--seeds 3] [--reads 4] [--models dense,sparse]
+    python -m benchmarks samplers moves DIR [--instances win95pts:2,andes:2] [--seconds 20]
+        [--seeds 0] [--effort 0.1] [--subsets COVERS]
     python -m benchmarks samplers formulations DIR [--instances alarm:4,andes:2] [--seconds 10]
-    [--seeds 0]
-        [--effort 0.1] [--subsets COVERS] [--solver sa] [--json OUT.jsonl]
+        [--seeds 0] [--effort 0.1] [--subsets COVERS] [--solver sa] [--json OUT.jsonl]
 
 `peers`: models of 2,000 spins, all coupled by normal numbers, and of 20,000 spins with about 6
 couplers of +-1 each. Every sampler gets the same schedule and one thread. Flips per second count

@@ -1,8 +1,8 @@
 """Damaged files for every reader: only success or a QubayesError may come out, in bounded time and memory.
 
     python -m benchmarks faults fuzz --inputs 1000000 --seed 0            # the whole experiment
-    python -m benchmarks faults fuzz --reader 'network .bif' --inputs 5000 python -m benchmarks
-    faults fuzz --reader 'network .bif' --only 1234  # one input again, with its trace
+    python -m benchmarks faults fuzz --reader 'network .bif' --inputs 5000
+    python -m benchmarks faults fuzz --reader 'network .bif' --only 1234  # one input again, with its trace
 
 Each reader works in a process of its own, on a file in memory, with a limit on its address space
 and, for each input, on its processor time. Input k of a reader depends on --seed, the reader and k

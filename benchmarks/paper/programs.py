@@ -2,14 +2,12 @@
 
 Nothing of them is shipped. Their command lines, as their public sources have them:
 
-minobs   PATH SCORES SECONDS SEED OUTPUT; SCORES is .jkl with numbers for names and no comments.
-OUTPUT has a line BEST,
-         a line of headings, then two lines for each better order: milliseconds and minus a million
-         times its score; the order, parents first. (Lee and van Beek 2017.)
-gobnilp  PATH -f=jkl -g=SETTINGS SCORES; `limits/time` and the file of the solution are settings.
-The solution has a
-         line `child <- {parent,parent} score` for each vertex. SCIP prints `Dual Bound` at the end.
-         (Cussens; on SCIP.)
+- minobs: PATH SCORES SECONDS SEED OUTPUT. SCORES is .jkl with numbers for names and no comments.
+  OUTPUT has a line BEST, a line of headings, then two lines for each better order: milliseconds and
+  minus a million times its score; the order, parents first. (Lee and van Beek 2017.)
+- gobnilp: PATH -f=jkl -g=SETTINGS SCORES. `limits/time` and the file of the solution are settings.
+  The solution has a line `child <- {parent,parent} score` for each vertex. SCIP prints `Dual Bound`
+  at the end. (Cussens; on SCIP.)
 
 The network is read, not the score: it is scored here, as the networks of all other solvers are.
 """

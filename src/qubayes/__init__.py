@@ -1,8 +1,7 @@
 """Structure learning of Bayesian networks, with a proof or a gap, and as a compact QUBO.
 
-    data ──> candidates ──┬──> search ──> network ──> report      which network is best?   (learn)
-                          └──> qubo ────> samplers, machines      the same as a QUBO
-                          (formulate)
+    data ──> candidates ──┬──> search ──> network ──> report   which network is best? (learn)
+                          └──> qubo ────> samplers, machines   the same as a QUBO (formulate)
 
 One verb for each room: `read` data, `identify` candidate parent sets, `solve` for the best network,
 `fit` its parameters, `score`, `judge` or `compare` networks; `formulate` the QUBO and `decode` an

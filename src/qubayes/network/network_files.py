@@ -7,8 +7,8 @@ docs/networks.md says what each format can hold. To add one, write `parse(conten
 The project's own format (.json) holds everything that a network may have, and any names:
 
     {"format": "qubayes network", "version": 1, "about": {"score": -1234.5},
-     "vertices": [{"name": "grass", "parents": ["rain"], "states": ["wet", "dry"], "table": [[0.8,
-     0.2], [0.1, 0.9]]}]}
+     "vertices": [{"name": "grass", "parents": ["rain"], "states": ["wet", "dry"],
+                   "table": [[0.8, 0.2], [0.1, 0.9]]}]}
 
 `states` and `table` are there for every vertex or for none; a row of the table belongs to one state
 of the parents, the first parent slowest."""

@@ -1,13 +1,11 @@
 """Small families without a proof: several starts, each improved by local search and pruned.
 
-merge   the pair of factors that most terms share becomes one factor, again and again; parity  a
-colouring of the variables by two colours, with an even number of either in each term of degree
-four, solves
-        linear equations over GF(2); the pairs of one colour represent every term of degree three
-        and four;
-growth  the search runs on the terms inside a few variables, then takes in more variables, those
-that complete most
-        terms first: the pattern of the first ones spreads.
+- merge: the pair of factors that most terms share becomes one factor, again and again;
+- parity: a colouring of the variables by two colours, with an even number of either in each term of
+  degree four, solves linear equations over GF(2); the pairs of one colour represent every term of
+  degree three and four;
+- growth: the search runs on the terms inside a few variables, then takes in more variables, those
+  that complete most terms first: the pattern of the first ones spreads.
 """
 
 import heapq
