@@ -605,6 +605,20 @@ def test_a_state_below_starts_the_count_again_and_gets_order_bits():
     assert [report.done for report in reports] == [0]
 
 
+def test_walks_before_a_state_below_do_not_count():
+    """All energies are far below the temperatures: a short walk meets the ring of ten by chance."""
+    scores = [{frozenset(): -0.004, frozenset([(v - 1) % 10]): -0.001} for v in range(10)]
+    candidates = candidates_of(scores)
+    relative, counts = relate(candidates, whole_subsets(candidates)), []
+    for seed in range(4):
+        reports = []
+        demand = Demand(None, 20, sweeps=1, seed=seed)
+        _, status = order_on_demand(relative, demand, Workers(1), reports.append)
+        assert status == replace(PROVED, found=1)
+        counts.append([report.done for report in reports])
+    assert [0] in counts and [1, 0] in counts
+
+
 def test_a_walk_ends_at_the_deadline():
     _, _, candidates, subsets, default, _ = next(problems(5, 1))
     walk = OrderWalk(relate(candidates, subsets), relaxed_order(default, default))
