@@ -614,7 +614,7 @@ def test_walks_before_a_state_below_do_not_count():
         reports = []
         demand = Demand(None, 20, sweeps=1, seed=seed)
         _, status = order_on_demand(relative, demand, Workers(1), reports.append)
-        assert status == replace(PROVED, found=1)
+        assert status == replace(PROVED_ORDER, found=1)
         counts.append([report.done for report in reports])
     assert [0] in counts and [1, 0] in counts
 
