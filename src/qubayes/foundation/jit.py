@@ -7,7 +7,19 @@ globals, and of the versions of Python, numpy and numba. The checksum is compute
 then everything is defined, and an import makes no folder.
 
 Compilation dominates the first run. Keep kernels few and small, pass few arrays, and allocate in
-the caller."""
+the caller.
+
+Only this module uses parts of numba that are not documented (`words.py` writes LLVM code through
+the documented `intrinsic`). A new version may change them without a word, so pyproject.toml allows
+no version that the tests have not seen, and tests/inside/foundation/test_jit.py says what changed:
+
+- `_nrt=False`: no reference counting, which doubles the cost of calls with many arrays (a candidate
+  set took 6.5 instead of 3.3 µs). It took a quarter of the compilation of `inner` functions to make
+  entries from Python (`no_cpython_wrapper`) and from C (`no_cfunc_wrapper`) that nobody calls.
+- `FunctionCache` and `_cache`: kernels in a folder of our own. numba's own choice of folders notices
+  changes in the kernel's file only: it gave results of functions that had been changed since.
+- `numba.core.event`: a message while kernels are compiled, which takes seconds.
+- `_defn` of an intrinsic and `py_func` of a kernel: the functions of which the checksum is made."""
 
 import hashlib
 import os
@@ -16,6 +28,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from enum import Enum
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, cast
@@ -63,7 +76,8 @@ def _described(value: Any) -> tuple[str, list[FunctionType]]:
         return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}", []
     if isinstance(value, tuple):
         items = [_described(item) for item in value]
-        return str([text for text, _ in items]), [function for _, its in items for function in its]
+        functions = list(chain.from_iterable(its for _, its in items))
+        return str([text for text, _ in items]), functions
     if isinstance(value, ModuleType):
         return value.__name__, []
     if isinstance(value, type):
@@ -98,8 +112,10 @@ def _constants(code: CodeType) -> list[str]:
 
 
 def _read_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yield (name, value) of what the function reads: globals, attributes of modules and classes, cells, defaults."""
-    names = sorted({name for code in _codes(function) for name in code.co_names})
+    """Yield (name, value) of what the function reads.
+
+    That is globals, attributes of modules and classes, cells and defaults."""
+    names = sorted(set(chain.from_iterable(code.co_names for code in _codes(function))))
     spaces: list[tuple[str, Any]] = [("", function.__globals__)]
     seen: set[int] = set()
     for prefix, space in spaces:  # grows while it is read
@@ -120,7 +136,7 @@ def _read_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def _made_from(function: FunctionType) -> Iterator[str]:
-    """Yield as text the code of the function and of all that it calls, their options, and what they read."""
+    """Yield as text what a kernel is made from: the code of its functions, and what they read."""
     functions = [function]
     for each in functions:  # grows while it is read
         yield f"{each.__module__}.{each.__qualname__} {getattr(each, 'jit_options', '')}"
@@ -215,15 +231,12 @@ class _Listener(Listener):
 
 
 def compilations(receive: Callable[[bool], None]) -> AbstractContextManager[None]:
-    """Call `receive` inside `with`: with True where a kernel begins to be compiled, with False where it is done."""
+    """Inside `with`, call `receive(True)` where a compilation begins and `receive(False)` at its end."""
     return cast(AbstractContextManager[None], install_listener("numba:compile", _Listener(receive)))
 
 
-# Reference counting (`_nrt`) doubles the cost of calls with many arrays: a candidate set took 6.5
-# instead of 3.3 µs.
 _PLAIN: Any = {"_nrt": False, "no_cfunc_wrapper": True}
-# Entries from Python for functions that only kernels call took a quarter of the compilation. To
-# Python these functions remain plain functions.
+# To Python these functions remain plain functions.
 _INNER: Any = {"nogil": True, "no_cpython_wrapper": True, **_PLAIN}
 
 kernel: Any = _kept(**_PLAIN)  # called from Python; allocates nothing

@@ -1,4 +1,4 @@
-"""64-bit words and vectors of 16-bit numbers in kernels: processor instructions, and a hash table of words.
+"""64-bit words and vectors of 16-bit numbers in kernels, and a hash table of words.
 
 The table has open addressing. It is an array of int64 `keys`; 0 marks a free slot and is not a key.
 Values are arrays of the same length:
@@ -19,8 +19,8 @@ compare the members where that matters. Where sets are looked up all at once, `n
 `np.searchsorted` on such keys need no kernel.
 
 Operations on rows of 16-bit numbers take 32 of them at once, in LLVM's generic vector code, from
-which it makes the instructions of the processor. Plain loops will not do: LLVM's vector loops begin
-at 128 numbers and leave shorter rows to a scalar loop, which took twice as long."""
+which it makes the instructions of the processor. Plain loops are too slow: LLVM's vector loops
+begin at 128 numbers and leave shorter rows to a scalar loop, which took twice as long."""
 
 from collections.abc import Callable
 from math import prod
@@ -29,14 +29,13 @@ from typing import Any, cast
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .arrays import AnyArray, Ints
-from .jit import inner
+from .jit import inlined, inner
 
 LANES = 32  # numbers of a vector: 64 bytes, a cache line
-_LANES = ir.VectorType(ir.IntType(16), LANES)
+_VECTOR = ir.VectorType(ir.IntType(16), LANES)
 _intrinsic = cast(Any, intrinsic)
 
 
@@ -76,59 +75,87 @@ def aligned(*shape: int) -> AnyArray:
     return raw[skip : skip + prod(shape)].reshape(shape)
 
 
-def _apply(
-    operation: Callable[..., Any], context: Any, builder: Any, signature: Any, arguments: Any
-) -> Any:
-    """Generate target[i:i+length] = operation(target[i:i+length], source[j:j+length]) for arguments that end so."""
-    length, starts = arguments[-1], []
-    for a in (-5, -3):
-        array = context.make_array(signature.args[a])(context, builder, value=arguments[a])
-        starts.append(builder.gep(array.data, [arguments[a + 1]]))
-    zero, lanes = ir.Constant(length.type, 0), ir.Constant(length.type, LANES)
-    with cgutils.for_range_slice(builder, zero, length, lanes, length.type) as (place, _):
-        target, source = (
-            builder.bitcast(builder.gep(start, [place]), _LANES.as_pointer()) for start in starts
-        )
-        x, y = (builder.load(pointer, align=2) for pointer in (target, source))
+def _vectors(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
+    """Return pointers to the vectors target[i:i+32] and source[j:j+32]; arguments end so."""
+    pointers = []
+    for place in (-4, -2):
+        array = context.make_array(signature.args[place])(context, builder, value=arguments[place])
+        start = builder.gep(array.data, [arguments[place + 1]])
+        pointers.append(builder.bitcast(start, _VECTOR.as_pointer()))
+    return pointers
+
+
+def _on_vectors(operation: Callable[..., Any]) -> Any:
+    """Return the step f(target, i, source, j) that sets target[i:i+32] to the operation's result.
+
+    Its arguments are a builder, target[i:i+32] and source[j:j+32]."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        target, source = _vectors(context, builder, signature, arguments)
+        x = builder.load(target, align=2)
+        y = builder.load(source, align=2)
         builder.store(operation(builder, x, y), target, align=2)
-    return context.get_dummy_value()
-
-
-def _vector(operation: Callable[..., Any]) -> Any:
-    """Return the kernel f(target, i, source, j, length), length a multiple of 32:
-
-    target[i:i+length] = operation(target[i:i+length], source[j:j+length]).
-    """
+        return context.get_dummy_value()
 
     @_intrinsic
-    def apply(typing: Any, target: Any, i: Any, source: Any, j: Any, length: Any) -> Any:
-        whole = types.int64
-        return types.void(target, whole, source, whole, whole), lambda *more: _apply(
-            operation, *more
-        )
+    def step(typing: Any, target: Any, i: Any, source: Any, j: Any) -> Any:
+        return types.void(target, types.int64, source, types.int64), generate
 
-    return apply
+    return step
 
 
-add = _vector(lambda builder, x, y: builder.add(x, y))
-subtract = _vector(lambda builder, x, y: builder.sub(x, y))
-move = _vector(lambda builder, x, y: y)
+_add = _on_vectors(lambda builder, x, y: builder.add(x, y))
+_subtract = _on_vectors(lambda builder, x, y: builder.sub(x, y))
+_move = _on_vectors(lambda builder, x, y: y)
 
 
 @_intrinsic
-def append(typing: Any, bits: Any, target: Any, i: Any, source: Any, j: Any, length: Any) -> Any:
-    """Append a digit of this many bits: target[i:i+length] = target[i:i+length] * 2^bits + source[j:j+length]."""
+def _append(typing: Any, bits: Any, target: Any, i: Any, source: Any, j: Any) -> Any:
+    """Set target[i:i+32] = target[i:i+32] * 2^bits + source[j:j+32]."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        width = builder.trunc(arguments[0], ir.IntType(16))
-        undefined, first = ir.Constant(_LANES, ir.Undefined), ir.Constant(ir.IntType(32), 0)
+        first = ir.Constant(ir.IntType(32), 0)
         everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        widths = builder.shuffle_vector(
-            builder.insert_element(undefined, width, first), undefined, everywhere
-        )
-        return _apply(
-            lambda b, x, y: b.add(b.shl(x, widths), y), context, builder, signature, arguments
-        )
+        undefined = ir.Constant(_VECTOR, ir.Undefined)
+        width = builder.trunc(arguments[0], ir.IntType(16))
+        widths = builder.insert_element(undefined, width, first)
+        widths = builder.shuffle_vector(widths, undefined, everywhere)
+        target, source = _vectors(context, builder, signature, arguments)
+        x = builder.shl(builder.load(target, align=2), widths)
+        y = builder.load(source, align=2)
+        builder.store(builder.add(x, y), target, align=2)
+        return context.get_dummy_value()
 
     whole = types.int64
-    return types.void(whole, target, whole, source, whole, whole), generate
+    return types.void(whole, target, whole, source, whole), generate
+
+
+# In the following, a length is a multiple of LANES.
+
+
+@inlined
+def add(target: AnyArray, i: int, source: AnyArray, j: int, length: int) -> None:
+    """Set target[i:i+length] += source[j:j+length]."""
+    for k in range(0, length, LANES):
+        _add(target, i + k, source, j + k)
+
+
+@inlined
+def subtract(target: AnyArray, i: int, source: AnyArray, j: int, length: int) -> None:
+    """Set target[i:i+length] -= source[j:j+length]."""
+    for k in range(0, length, LANES):
+        _subtract(target, i + k, source, j + k)
+
+
+@inlined
+def move(target: AnyArray, i: int, source: AnyArray, j: int, length: int) -> None:
+    """Set target[i:i+length] = source[j:j+length]."""
+    for k in range(0, length, LANES):
+        _move(target, i + k, source, j + k)
+
+
+@inlined
+def append(bits: int, target: AnyArray, i: int, source: AnyArray, j: int, length: int) -> None:
+    """Append a digit of this many bits: target[i:i+length] * 2^bits + source[j:j+length]."""
+    for k in range(0, length, LANES):
+        _append(bits, target, i + k, source, j + k)

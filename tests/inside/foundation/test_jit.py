@@ -1,11 +1,12 @@
-"""Compiled kernels are kept on disk and used again only while everything that they were made from is the same."""
+"""Compiled kernels are kept on disk, and used while all that they were made from is the same."""
 
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
-from numba import config
+from numba import config, njit
 
 from qubayes.foundation import jit
 
@@ -67,7 +68,7 @@ print(run(1), sum(run.stats.cache_hits.values()), before, is_compiled(run))
 
 @pytest.fixture
 def run_plug_in(tmp_path, monkeypatch):
-    """Run the plug-in, with texts of its files replaced, and return (result, whether the kernel was on disk)."""
+    """Run the plug-in with texts of its files replaced: (result, whether the kernel was on disk)."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
 
     def run(*flags, name="", old="", new="") -> tuple[int, bool]:
@@ -141,6 +142,35 @@ def test_kernels_are_kept_outside_the_package_and_the_setting_of_numba_is_restor
     assert compiled(1) == 2 and jit.is_compiled(compiled)
     assert str(empty_cache) == config.CACHE_DIR
     assert Path(compiled.stats.cache_path).is_relative_to(empty_cache / "qubayes")
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_numba_leaves_out_what_the_options_say():
+    """A new version of numba may ignore options that it does not document."""
+
+    @jit.inner
+    def first(x):
+        return 2 * x[0]
+
+    @jit.kernel
+    def plain(x):
+        return first(x)
+
+    @jit.allocating_kernel
+    def allocating(x):
+        return x + 1
+
+    def code_of(compiled):
+        return "".join(compiled.inspect_llvm().values())
+
+    plain(np.ones(3))
+    allocating(np.ones(3))
+    # references are counted where arrays are made; entries from C and from Python have these names
+    for sign, in_plain in (("NRT_", False), ("@cfunc.", False), ("define ptr @_ZN7cpython", True)):
+        assert (sign in code_of(plain)) == in_plain
+        assert sign in code_of(allocating)
+    only_called = njit("float64(float64[:])", **first.jit_options)(first)
+    assert "NRT_" not in code_of(only_called) and "7cpython" not in code_of(only_called)
 
 
 @pytest.mark.usefixtures("empty_cache")
