@@ -1,9 +1,15 @@
 """Random networks for property tests."""
 
+import csv
+import gzip
+import io
+import re
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import strategies as st
 
-from qubayes.network import Network
+from qubayes.network import Network, read_network
 
 # fmt: off
 NASTY = [
@@ -74,3 +80,34 @@ def equal_tables(a, b):
     return all(
         x.shape == y.shape and (x == y).all() for x, y in zip(a.tables, b.tables, strict=True)
     )
+
+
+_DOT_NAME = r'"((?:[^"\\]|\\")*)"'
+_DOT_LINE = re.compile(rf"  {_DOT_NAME}(?: -> {_DOT_NAME})?( \[dir=none\])?;\n")
+
+
+def read_graph(path):
+    """The network of a file; DOT and adjacency matrices, which are only written, as we write them."""
+    kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
+    if kind not in ("dot", "gv", "csv"):
+        return read_network(path)
+    content = path.read_bytes()
+    text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
+    names, edges = [], []
+    if kind == "csv":
+        names, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+        for parent, row in zip(names, rows, strict=True):
+            assert set(row) <= {"0", "1"}
+            edges += [(parent, name) for name, x in zip(names, row, strict=True) if x == "1"]
+    else:
+        assert text.startswith("digraph {\n") and text.endswith("}\n")
+        place = len("digraph {\n")
+        while match := _DOT_LINE.match(text, place):
+            parent, child = (name and name.replace('\\"', '"') for name in match.groups()[:2])
+            if child is None:
+                names.append(parent)
+            else:
+                edges.append((parent, child))
+            place = match.end()
+        assert place == len(text) - len("}\n")
+    return replace(Network.from_edges(names, edges), name=path.name.removesuffix(".gz"))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from network_cases import read_graph
 from qubayes import FormatError, QubayesError
 from qubayes.cli import app
 from qubayes.network import Network, read_network, write_network
@@ -16,7 +17,7 @@ from qubayes.network import Network, read_network, write_network
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     (tmp_path / "a.bnlearn").write_text("[x][y|x][z|x:y][w]")
-    (tmp_path / "b.dot").write_text("digraph { w -> x; y -> x; z; y -> z }")
+    (tmp_path / "b.bnlearn").write_text("[w][x|w:y][y][z|y]")
     tables = (np.array([0.25, 0.75]), np.array([[0.1, 0.9], [1.0, 0.0]]))
     write_network(
         Network(("p", "q"), ((), (0,)), (("0", "1"), ("0", "1")), tables), tmp_path / "c.bif"
@@ -35,7 +36,7 @@ def run(*arguments):
 def test_json(folder):
     # A: x>y x>z y>z, w alone; its class has three lines. B: w>x<y>z; its class directs w>x and y>x,
     # and y-z is a line.
-    found = json.loads(run("compare", "a.bnlearn", "b.dot", "--json"))
+    found = json.loads(run("compare", "a.bnlearn", "b.bnlearn", "--json"))
     assert found == {
         "shd": 3,
         "shd_cpdag": 3,
@@ -49,7 +50,7 @@ def test_json(folder):
 
 
 def test_text(folder):
-    lines = run("compare", "a.bnlearn", "b.dot").splitlines()
+    lines = run("compare", "a.bnlearn", "b.bnlearn").splitlines()
     assert lines[0] == "structural Hamming distance 3 (1 missing, 1 extra, 1 reversed)"
     assert lines[1] == "structural Hamming distance of the equivalence classes 3"
     assert lines[3].split() == ["directed", "edges", "1", "3", "3", "0.333", "0.333", "0.333"]
@@ -62,7 +63,7 @@ def test_other_vertices_and_missing_files(folder):
     ):
         run("compare", "a.bnlearn", "c.bif")
     with pytest.raises(FormatError, match="no such file"):
-        run("compare", "a.bnlearn", "none.dot")
+        run("compare", "a.bnlearn", "none.bnlearn")
 
 
 def test_one_line_and_exit_1(folder):
@@ -86,7 +87,7 @@ def test_convert_keeps_what_the_format_holds(folder):
         (a == b).all() for a, b in zip(back.tables, first.tables, strict=True)
     )
     assert run("convert", "c.bif", "c.csv").endswith("; this format holds no probabilities\n")
-    assert read_network("c.csv").parent_names() == {"p": (), "q": ("p",)}
+    assert read_graph(folder / "c.csv").parent_names() == {"p": (), "q": ("p",)}
     assert json.loads(run("convert", "a.bnlearn", "a.gv", "--json")) == {
         "n": 4,
         "edges": 3,

@@ -378,7 +378,7 @@ def test_links_in_a_circle(data, tmp_path, capsys):
 
 
 def test_a_network_can_be_improved_in_place(tmp_path, capsys):
-    sets, network = tmp_path / "x.jkl", tmp_path / "x.dot"
+    sets, network = tmp_path / "x.jkl", tmp_path / "x.bnlearn"
     run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2, "-o", sets)
     assert run(capsys, "solve", sets, "--moves", 10, "-o", network)[0] == 0
     assert run(capsys, "solve", sets, "--moves", 10, "--start", network, "-o", network)[0] == 0
@@ -483,7 +483,7 @@ def test_solve_writes_no_probabilities(tmp_path, capsys, kind):
     ("home", "name"), [("search.exact.exact", "Proof"), ("qubo.subsets.cover", "cover_system")]
 )
 def test_an_interrupt_before_the_search_leaves_the_start(tmp_path, monkeypatch, capsys, home, name):
-    sets, start = tmp_path / "x.jkl", tmp_path / "start.dot"
+    sets, start = tmp_path / "x.jkl", tmp_path / "start.bnlearn"
     run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2, "-o", sets)
     run(capsys, "solve", sets, "--moves", 100, "-o", start)
     module = import_module(f"qubayes.{home}")
@@ -507,10 +507,10 @@ def test_an_interrupt_before_the_search_leaves_the_start(tmp_path, monkeypatch, 
         100,
         "--json",
         "-o",
-        tmp_path / "x.dot",
+        tmp_path / "x.bnlearn",
     )
     assert code == 130 and "interrupted" in error
-    assert read_network(tmp_path / "x.dot").parents == read_network(start).parents
+    assert read_network(tmp_path / "x.bnlearn").parents == read_network(start).parents
     assert "interrupted before the search" in json.loads(out)["status"]
 
 

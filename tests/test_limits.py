@@ -14,8 +14,7 @@ from qubayes.data import Dataset, ReadSettings, read
 from qubayes.foundation.families import Families
 from qubayes.foundation.workers import Workers
 from qubayes.machines import MOST_BITS, check_bits
-from qubayes.network import Network, fit
-from qubayes.network.parameters import LARGEST_TABLES
+from qubayes.network import LARGEST_TABLES, Network, fit
 from qubayes.qubo import decode, encode, formulate
 from qubayes.qubo.gains import MOST_SETS, check_sets
 from qubayes.qubo.subsets import cover

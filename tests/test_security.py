@@ -25,6 +25,7 @@ import numpy as np
 import pytest
 
 from candidate_cases import dependent_data
+from network_cases import read_graph
 from qubayes import QubayesError, ServiceError
 from qubayes.cli import app, shell
 from qubayes.data import Dataset, write
@@ -155,7 +156,7 @@ def test_names_are_no_markup_in_pictures_and_quoted_in_dot(tmp_path: Path) -> No
     }
     assert tags <= {"svg", "title", "style", "rect", "g", "path", "text"}
     write_network(network, tmp_path / "x.dot")
-    assert read_network(tmp_path / "x.dot").parent_names() == network.parent_names()
+    assert read_graph(tmp_path / "x.dot").parent_names() == network.parent_names()
     for line in (tmp_path / "x.dot").read_text().split(";\n")[1:-1]:
         assert re.fullmatch(r'\s*"(?:[^"\\]|\\.)*"(?: -> "(?:[^"\\]|\\.)*")?', line, re.DOTALL)
 

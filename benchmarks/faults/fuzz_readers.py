@@ -298,11 +298,7 @@ _BY_HAND = {
         b'<?xml version="1.0"?><graphml><key id="d0" for="node"/><graph id="G" edgedefault="directed"><node id="n0">'
         b'<data key="d0">1</data></node><node id="n1"/><edge id="e0" source="n0" target="n1"/></graph></graphml>'
     ],
-    ".dot": [
-        b'strict digraph G { node [shape=box]; rankdir=LR; a -> b -> "c d" [weight=2]; # x\n e; /* f */ }\n'
-    ],
     ".bnlearn": [b"[A][C][B|A][D|A:C]\n", b"[A] [B|A]"],
-    ".csv": [b'"","a","b"\n"a",0,1\n"b",0,0\n', b"a,b,c\n0,1,1\n0,0,1\n0,0,0\n"],
 }
 
 
@@ -681,10 +677,8 @@ READERS = {
     ),
     "network .xmlbif": Reader(".xmlbif", 50, lambda folder: _networks(folder, ".xmlbif")),
     "network .graphml": Reader(".graphml", 40, lambda folder: _networks(folder, ".graphml")),
-    "network .dot": Reader(".dot", 40, lambda folder: _networks(folder, ".dot")),
     "network .json": Reader(".json", 40, lambda folder: _networks(folder, ".json")),
     "network .bnlearn": Reader(".bnlearn", 30, lambda folder: _networks(folder, ".bnlearn")),
-    "network .csv (adjacency)": Reader(".csv", 30, lambda folder: _networks(folder, ".csv")),
     "knowledge .json": Reader(".json", 40, _knowledge),
     "polynomial .json": Reader(".json", 40, _polynomial),
     "decoder .json": Reader(".json", 20, _decoder),

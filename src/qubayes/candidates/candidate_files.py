@@ -20,8 +20,7 @@ from ..foundation.arrays import AnyArray, Facts, Format, Layout, read_arrays, si
 from ..foundation.errors import FormatError
 from ..foundation.families import Families, neighbours, well_formed
 from ..foundation.files import check_places, ending, opened, read_text, replacing
-from ..network import ENDINGS as NETWORK_ENDINGS
-from ..network import read_network
+from ..network import NETWORK_ENDINGS, read_network
 from .candidates import Candidates, Stamp
 from .score_files import check_words, read_jkl, read_pss, write_jkl, write_pss
 

@@ -38,7 +38,7 @@ CandidatesFile = Annotated[
 NetworkFile = Annotated[
     Path,
     typer.Argument(
-        help="A network: .bif, .xmlbif, .json, .dot, .graphml, .bnlearn or .csv.",
+        help="A network: .bif, .xmlbif, .json, .graphml or .bnlearn.",
         show_default=False,
     ),
 ]

@@ -3,21 +3,19 @@
 from .equivalence import Agreement, Comparison, Cpdag, compare, cpdag, skeleton, v_structures
 from .network import Network, Picture, Vertex
 from .network_files import (
-    ENDINGS,
+    MOST_NETWORK_BYTES,
+    NETWORK_ENDINGS,
     check_network_path,
-    from_networkx,
-    from_pgmpy,
     holds_tables,
     read_about,
     read_network,
-    to_networkx,
-    to_pgmpy,
-    to_pyagrum,
     write_cpdag,
     write_network,
 )
 from .other_formats import from_modelstring, to_modelstring
+from .packages import from_networkx, from_pgmpy, to_networkx, to_pgmpy, to_pyagrum
 from .parameters import (
+    LARGEST_TABLES,
     NetworkScore,
     fit,
     in_states_of,
@@ -29,7 +27,9 @@ from .parameters import (
 )
 
 __all__ = [
-    "ENDINGS",
+    "LARGEST_TABLES",
+    "MOST_NETWORK_BYTES",
+    "NETWORK_ENDINGS",
     "Agreement",
     "Comparison",
     "Cpdag",

@@ -126,7 +126,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A learned network beside the true one.
+    """A learned network compared with the true one.
 
     A structural Hamming distance counts the pairs of vertices between which something else stands:
     an edge to add, to remove or to turn counts one each; between equivalence classes also one to
@@ -183,25 +183,17 @@ def compare(learned: Network, truth: Network) -> Comparison:
     >>> found.distance, found.reversed, found.cpdag_distance
     (2, 2, 0)
     """
-    ours, theirs = set(learned.names), set(truth.names)
-    if ours != theirs:
-        parts = [
-            f"only the {which} has {some(sorted(names))}"
-            for which, names in (("first", ours - theirs), ("second", theirs - ours))
-            if names
-        ]
-        raise QubayesError(
-            f"the networks have different vertices: {'; '.join(parts)}; compare networks of the same ones"
-        )
-    found, true = frozenset(learned.edges), frozenset(truth.edges)
-    found_pairs, true_pairs = (frozenset(map(frozenset, edges)) for edges in (found, true))
-    found_class, true_class = _class_edges(cpdag(learned)), _class_edges(cpdag(truth))
+    _check_same_vertices(set(learned.names), set(truth.names))
+    found = frozenset(learned.edges)
+    true = frozenset(truth.edges)
+    found_pairs = frozenset(map(frozenset, found))
+    true_pairs = frozenset(map(frozenset, true))
+    found_class = _class_edges(cpdag(learned))
+    true_class = _class_edges(cpdag(truth))
     pairs = len(found_pairs | true_pairs)
-    distance, missing, extra = (
-        pairs - len(found & true),
-        len(true_pairs - found_pairs),
-        len(found_pairs - true_pairs),
-    )
+    distance = pairs - len(found & true)
+    missing = len(true_pairs - found_pairs)
+    extra = len(found_pairs - true_pairs)
     return Comparison(
         distance=distance,
         cpdag_distance=pairs - len(found_class & true_class),
@@ -214,8 +206,22 @@ def compare(learned: Network, truth: Network) -> Comparison:
     )
 
 
+def _check_same_vertices(ours: set[str], theirs: set[str]) -> None:
+    """Raise unless the sets of names are equal."""
+    parts = []
+    for which, names in (("first", ours - theirs), ("second", theirs - ours)):
+        if names:
+            parts.append(f"only the {which} has {some(sorted(names))}")
+    if parts:
+        raise QubayesError(
+            f"the networks have different vertices: {'; '.join(parts)}; "
+            "compare networks of the same ones"
+        )
+
+
 def _class_edges(graph: Cpdag) -> frozenset[Collection[str]]:
     """Return the directed edges as tuples of names, the others as sets."""
     names = graph.names
-    directed = ((names[a], names[b]) for a, b in graph.directed)
-    return frozenset((*directed, *(frozenset((names[a], names[b])) for a, b in graph.undirected)))
+    directed = [(names[a], names[b]) for a, b in graph.directed]
+    undirected = [frozenset((names[a], names[b])) for a, b in graph.undirected]
+    return frozenset((*directed, *undirected))

@@ -4,7 +4,7 @@ A factor is an array over free (unobserved) vertices; its first axis counts the 
 has length 1 where the factor is the same for all rows. So one elimination answers a question for
 many rows at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,30 +31,18 @@ def marginals_given(network: "Network", query: int, evidence: Mapping[int, Ints]
     `evidence[v]` is the state of vertex v in every row. A row of evidence that the network holds
     impossible gives NaN. Vertices that are neither the query nor in the evidence are summed out;
     those that are not ancestors of either are left out, since they sum to 1."""
-    _, tables = network.parameters
     rows = max((len(codes) for codes in evidence.values()), default=1)
     arities = network.arities.tolist()
-    relevant: set[int] = set()
-    stack = [query, *evidence]
-    while stack:
-        vertex = stack.pop()
-        if vertex not in relevant:
-            relevant.add(vertex)
-            stack += network.parents[vertex]
-    families = {
-        v: tuple(u for u in (*network.parents[v], v) if u not in evidence) for v in relevant
-    }
-    step = max(1, _BLOCK // max(prod(arities[u] for u in its) for its in families.values()))
-    blocks, start = [], 0
+    families = {v: (*network.parents[v], v) for v in _relevant(network, query, evidence)}
+    free_sizes = [
+        prod(arities[u] for u in family if u not in evidence) for family in families.values()
+    ]
+    step = max(1, _BLOCK // max(free_sizes))
+    blocks: list[Floats] = []
+    start = 0
     while start < rows:
         block = {v: codes[start : start + step] for v, codes in evidence.items()}
-        factors, possible = [], np.ones(min(step, rows - start), np.bool_)
-        for vertex in sorted(relevant):
-            factor = _restricted(tables[vertex], (*network.parents[vertex], vertex), block)
-            if factor.vertices:
-                factors.append(factor)
-            else:
-                possible &= factor.values > 0
+        factors, possible = _factors(network, families, block, min(step, rows - start))
         try:
             blocks.append(_eliminated(factors, query, possible, arities))
         except TooLargeError:
@@ -66,25 +54,57 @@ def marginals_given(network: "Network", query: int, evidence: Mapping[int, Ints]
     return np.concatenate(blocks)
 
 
+def _relevant(network: "Network", query: int, evidence: Iterable[int]) -> list[int]:
+    """Return the query, the evidence and their ancestors, ascending."""
+    found: set[int] = set()
+    stack = [query, *evidence]
+    while stack:
+        vertex = stack.pop()
+        if vertex not in found:
+            found.add(vertex)
+            stack += network.parents[vertex]
+    return sorted(found)
+
+
+def _factors(
+    network: "Network",
+    families: Mapping[int, tuple[int, ...]],
+    evidence: Mapping[int, Ints],
+    rows: int,
+) -> tuple[list[_Factor], Bools]:
+    """Return the tables given the evidence, and which rows the tables without free vertices allow."""
+    _, tables = network.parameters
+    factors: list[_Factor] = []
+    possible = np.ones(rows, np.bool_)
+    for vertex, family in families.items():
+        factor = _restricted(tables[vertex], family, evidence)
+        if factor.vertices:
+            factors.append(factor)
+        else:
+            possible &= factor.values > 0
+    return factors, possible
+
+
 def _restricted(table: Floats, family: tuple[int, ...], evidence: Mapping[int, Ints]) -> _Factor:
     """Return the table with the states of the evidence chosen, its free vertices ascending."""
     free = sorted(v for v in family if v not in evidence)
     given = [v for v in family if v in evidence]
     ordered = table.transpose([family.index(v) for v in (*given, *free)])
-    return _Factor(
-        tuple(free), ordered[tuple(evidence[v] for v in given)] if given else ordered[None]
-    )
+    if not given:
+        return _Factor(tuple(free), ordered[None])
+    return _Factor(tuple(free), ordered[tuple(evidence[v] for v in given)])
 
 
 def _eliminated(factors: list[_Factor], query: int, possible: Bools, arities: list[int]) -> Floats:
     """Return (rows, states of the query) after all other free vertices are summed out, the cheapest first."""
 
-    def scope(vertex: int) -> set[int]:
-        return {u for factor in factors if vertex in factor.vertices for u in factor.vertices}
+    def cost(vertex: int) -> tuple[int, int]:
+        joined = [factor.vertices for factor in factors if vertex in factor.vertices]
+        return prod(arities[u] for u in set().union(*joined)), vertex
 
-    free = {v for factor in factors for v in factor.vertices} - {query}
+    free = set().union(*(factor.vertices for factor in factors)) - {query}
     while free:
-        vertex = min(free, key=lambda v: (prod(arities[u] for u in scope(v)), v))
+        vertex = min(free, key=cost)
         joined = _product([factor for factor in factors if vertex in factor.vertices], arities)
         summed = joined.values.sum(axis=1 + joined.vertices.index(vertex))
         rest = tuple(u for u in joined.vertices if u != vertex)
@@ -104,7 +124,7 @@ def _eliminated(factors: list[_Factor], query: int, possible: Bools, arities: li
 
 
 def _product(factors: Sequence[_Factor], arities: list[int]) -> _Factor:
-    vertices = tuple(sorted({v for factor in factors for v in factor.vertices}))
+    vertices = tuple(sorted(set().union(*(factor.vertices for factor in factors))))
     size = max(len(factor.values) for factor in factors) * prod(arities[v] for v in vertices)
     if size > _LARGEST_FACTOR:
         raise TooLargeError(
@@ -113,7 +133,6 @@ def _product(factors: Sequence[_Factor], arities: list[int]) -> _Factor:
         )
     result = np.ones((1,) * (1 + len(vertices)))
     for factor in factors:
-        result = result * factor.values.reshape(
-            -1, *(arities[v] if v in factor.vertices else 1 for v in vertices)
-        )
+        sizes = [arities[v] if v in factor.vertices else 1 for v in vertices]
+        result = result * factor.values.reshape(-1, *sizes)
     return _Factor(vertices, result)

@@ -48,6 +48,19 @@ class Network:
     values: Mapping[str, AnyArray] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        self._check_graph()
+        self._check_states()
+        if self.tables is not None:
+            if self.states is None or len(self.tables) != self.n:
+                raise QubayesError(
+                    "tables need states, and one table for each vertex; "
+                    "leave out tables for a graph"
+                )
+            tables = [_checked_table(self, vertex, its) for vertex, its in enumerate(self.tables)]
+            object.__setattr__(self, "tables", tuple(tables))
+
+    def _check_graph(self) -> None:
+        """Raise unless names differ, parents are vertices and there is no cycle."""
         n = self.n
         if len(set(self.names)) != n:
             twice = Counter(self.names).most_common(1)[0][0]
@@ -64,24 +77,20 @@ class Network:
         if cycle := find_cycle(self.parents):
             path = cycle_path(cycle, self.names)
             raise QubayesError(f"the network has a directed cycle, {path}; remove one of its edges")
-        if self.states is not None and len(self.states) != n:
+
+    def _check_states(self) -> None:
+        """Raise unless every vertex has states that differ, or none has any."""
+        if self.states is None:
+            return
+        if len(self.states) != self.n:
             raise QubayesError(
-                f"{n} names but states of {len(self.states)} vertices; give both or neither"
+                f"{self.n} names but states of {len(self.states)} vertices; give both or neither"
             )
-        for name, states in zip(self.names, self.states or (), strict=self.states is not None):
+        for name, states in zip(self.names, self.states, strict=True):
             if not states or len(set(states)) != len(states):
                 raise QubayesError(
                     f"the states of {name!r} are {states}; give one or more, each once"
                 )
-        if self.tables is not None:
-            if self.states is None or len(self.tables) != n:
-                raise QubayesError(
-                    "tables need states, and one table for each vertex; leave out tables for a graph"
-                )
-            tables = (
-                _checked_table(self, vertex, table) for vertex, table in enumerate(self.tables)
-            )
-            object.__setattr__(self, "tables", tuple(tables))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Network):
@@ -117,12 +126,13 @@ class Network:
         """
         index = {name: vertex for vertex, name in enumerate(names)}
         parents: list[dict[int, None]] = [{} for _ in names]  # dictionaries keep the order
-        for edge in edges:
-            if unknown := [name for name in edge if name not in index]:
+        for parent, child in edges:
+            if unknown := [name for name in (parent, child) if name not in index]:
                 raise QubayesError(
-                    f"the edge {edge[0]!r} -> {edge[1]!r} has {unknown[0]!r}, which is not a vertex; add it"
+                    f"the edge {parent!r} -> {child!r} has {unknown[0]!r}, "
+                    "which is not a vertex; add it"
                 )
-            parents[index[edge[1]]][index[edge[0]]] = None
+            parents[index[child]][index[parent]] = None
         return cls(tuple(names), tuple(map(tuple, parents)))
 
     @property
@@ -435,11 +445,9 @@ class Vertex:
 
 def _checked_table(network: Network, vertex: int, table: Floats) -> Floats:
     """Return the table read-only, each row with sum 1."""
-    name, table, shape = (
-        network.names[vertex],
-        np.asarray(table, dtype=np.float64),
-        network.table_shape(vertex),
-    )
+    name = network.names[vertex]
+    shape = network.table_shape(vertex)
+    table = np.asarray(table, dtype=np.float64)
     if table.shape != shape:
         raise QubayesError(
             f"the table of {name!r} has shape {table.shape}; its states and parents make it {shape}"

@@ -1,33 +1,25 @@
-"""Formats of other programs: DOT, model strings of bnlearn, adjacency matrices as CSV, GraphML, XMLBIF 0.3.
+"""Formats of other programs: DOT, model strings of bnlearn, adjacency matrices, GraphML, XMLBIF 0.3.
 
-DOT is read as programs write it for networks: statements of nodes and of edges `a -> b -> c`, with
-or without attributes, and defaults. Subgraphs, ports and undirected edges are refused.
+DOT and adjacency matrices (CSV) are written only.
 
 XML is read without what makes it dangerous: entities, deep nesting, more elements than a network
 has. In a table of XMLBIF the first GIVEN is slowest and the states of the child are fastest. A node
 id of GraphML is the vertex's name."""
 
-import csv
-import io
 import math
 import re
-from collections.abc import Container
+from collections.abc import Collection, Container
 from dataclasses import replace
-from itertools import pairwise
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 import numpy as np
 
+from ..foundation.arrays import Floats
 from ..foundation.errors import FormatError
 from .network import Edge, Network
 
-_DOT_SPACE = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|(?<![^\n])#[^\n]*+)*+")
-_DOT_TOKEN = re.compile(
-    r'->|--|[{}\[\];,=:]|"((?:[^"\\]++|\\.)*+)"|-?(?:\.[0-9]++|[0-9]++(?:\.[0-9]*+)?)|\w++',
-    re.DOTALL,
-)
 _DEEPEST = 100
 # declarations of attributes: the parser compares each that has a default with all before it
 _MOST_DECLARATIONS = 1000
@@ -55,136 +47,9 @@ def dot_text(network: Network, undirected: Container[Edge] = frozenset()) -> str
     lines = ["digraph {", *(f"  {name};" for name in quoted)]
     for child, parents in enumerate(network.parents):
         for parent in parents:
-            lines.append(
-                f"  {quoted[parent]} -> {quoted[child]}{' [dir=none]' * ((parent, child) in undirected)};"
-            )
+            kind = " [dir=none]" if (parent, child) in undirected else ""
+            lines.append(f"  {quoted[parent]} -> {quoted[child]}{kind};")
     return "\n".join([*lines, "}"]) + "\n"
-
-
-def parse_dot(text: str) -> Network:
-    """Return the graph of a DOT file; attributes are skipped, but for `dir`: edges without direction are refused."""
-    scanner = _DotScanner(text)
-    scanner.open_graph()
-    names: dict[str, None] = {}
-    edges: list[tuple[str, str]] = []
-    while (token := scanner.next()) != "}":
-        if token in (";", ","):
-            continue
-        chain = scanner.statement(token)
-        names.update(dict.fromkeys(chain))
-        edges += pairwise(chain)
-    if scanner.next() is not None:
-        scanner.fail("something follows the graph; keep one graph in a file")
-    return Network.from_edges(list(names), edges)
-
-
-class _DotScanner:
-    """A position in the text, and the tokens that follow it."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.position = 0
-        self.name: str | None = None  # the last token as a name; None for signs
-        self.direction = "forward"  # what `edge [dir=...]` says of the edges that follow
-
-    def fail(self, problem: str) -> NoReturn:
-        """Raise a FormatError that names the line."""
-        line = self.text.count("\n", 0, self.position) + 1
-        raise FormatError(f"line {line}: {problem}")
-
-    def peek(self) -> str:
-        """Return the next token as it stands; "" at the end of the text."""
-        space = _DOT_SPACE.match(self.text, self.position)
-        assert space is not None
-        self.position = space.end()
-        match = _DOT_TOKEN.match(self.text, self.position)
-        if match is None and self.position < len(self.text):
-            self.fail(
-                f"{self.text[self.position : self.position + 20]!r} is not understood; put names in quotes"
-            )
-        return match[0] if match else ""
-
-    def next(self) -> str | None:
-        """Return the next token as it stands; None at the end of the text."""
-        token = self.peek()
-        self.position += len(token)
-        self.name = None
-        if token.startswith('"'):
-            self.name = token[1:-1].replace("\\\n", "").replace('\\"', '"')
-        elif token and (token[0].isalnum() or token[0] in "_.-") and token not in ("->", "--"):
-            self.name = token
-        return token or None
-
-    def expect_name(self) -> str:
-        """Return the next token, which must be a name."""
-        token = self.next()
-        if self.name is None:
-            self.fail(f"{token or 'the end of the file'!r} where a name must stand")
-        return self.name
-
-    def open_graph(self) -> None:
-        """Skip what comes before the statements."""
-        token = (self.next() or "").lower()
-        if token == "strict":
-            token = (self.next() or "").lower()
-        if token == "graph":
-            self.fail("an undirected graph; a network is a digraph")
-        if token != "digraph":
-            self.fail("no 'digraph'; this is not a DOT file, or an empty one")
-        if self.peek() != "{":
-            self.expect_name()
-        if self.next() != "{":
-            self.fail("'{' must stand after the name of the digraph")
-
-    def statement(self, token: str | None) -> list[str]:
-        """Return the names in a statement that begins with the token, each a parent of the next; [] for a default."""
-        if self.name is None or token is None:
-            self.fail(
-                f"{token or 'the end of the file'!r} where a statement of a node or an edge must stand"
-            )
-        first = self.name
-        if token.lower() == "subgraph":
-            self.fail("subgraphs are not read; list nodes and edges alone")
-        if token.lower() in ("graph", "node", "edge"):
-            found = self.attributes()
-            if token.lower() == "edge":
-                self.direction = found.get("dir", self.direction)
-            return []
-        if self.peek() == "=":
-            self.next()
-            self.expect_name()
-            return []
-        return self.chain(first)
-
-    def chain(self, first: str) -> list[str]:
-        """Return the names of `first -> second -> ...` and its attributes."""
-        names = [first]
-        while self.peek() in ("->", "--", ":"):
-            if (sign := self.next()) != "->":
-                self.fail(
-                    f"{sign!r}; a network has edges 'a -> b' alone, names with signs in quotes"
-                )
-            names.append(self.expect_name())
-        direction = self.attributes().get("dir", self.direction)
-        if len(names) > 1 and direction.lower() != "forward":
-            self.fail(f"an edge with dir={direction[:20]}; give it the direction of its arrow")
-        return names
-
-    def attributes(self) -> dict[str, str]:
-        """Return the attributes in the lists that follow."""
-        found = {}
-        while self.peek() == "[":
-            self.next()
-            while self.peek() != "]":
-                key, value = self.expect_name(), "true"
-                if self.peek() == "=":
-                    self.next()
-                    value = self.expect_name()
-                found[key.lower()] = value
-                if self.peek() in (",", ";"):
-                    self.next()
-            self.next()
-        return found
 
 
 MODELSTRING_FORBIDDEN = r"\A\Z|[][|:\0]"  # pattern of names that a model string cannot hold
@@ -208,24 +73,26 @@ def modelstring_text(network: Network) -> str:
 
 def from_modelstring(text: str) -> Network:
     """Return the graph of a model string; white space between the brackets is skipped."""
-    families: list[tuple[str, list[str]]] = []
-    place, end = 0, len(text.rstrip())
+    names: list[str] = []
+    edges: list[tuple[str, str]] = []
+    place = 0
+    end = len(text.rstrip())
     while place < end:
         match = _PART.match(text, place)
         if match is None:
-            raise FormatError(
-                f"{text[place : place + 30].strip()!r} where [vertex] or [vertex|parent:parent] must stand"
-            )
-        families.append((match[1], match[2].split(":") if match[2] else []))
+            wrong = text[place : place + 30].strip()
+            raise FormatError(f"{wrong!r} where [vertex] or [vertex|parent:parent] must stand")
+        names.append(match[1])
+        if match[2]:
+            edges += [(parent, match[1]) for parent in match[2].split(":")]
         place = match.end()
-    if not families:
+    if not names:
         raise FormatError("no vertex; a model string looks like [A][C][B|A][D|A:C]")
-    edges = [(parent, name) for name, parents in families for parent in parents]
-    return Network.from_edges([name for name, _ in families], edges)
+    return Network.from_edges(names, edges)
 
 
 def adjacency_text(network: Network, undirected: Container[Edge] = frozenset()) -> str:
-    """Return the adjacency matrix, all names in quotes. The order of parents becomes that of the columns.
+    """Return the adjacency matrix as CSV, all names in quotes.
 
     Edges (parent, child) in `undirected` have a 1 in both directions.
     """
@@ -237,51 +104,6 @@ def adjacency_text(network: Network, undirected: Container[Edge] = frozenset()) 
                 matrix[child][parent] = "1"
     header = ['"' + name.replace('"', '""') + '"' for name in network.names]
     return "".join(",".join(row) + "\n" for row in (header, *matrix))
-
-
-def parse_adjacency(text: str) -> Network:
-    """Return the graph of a matrix of 0 and 1 with a header of names; a first column of names may be there too."""
-    rows: list[list[str]] = []
-    try:
-        for row in csv.reader(io.StringIO(text, newline=""), strict=True):
-            if row:
-                rows.append(row)
-            if rows and len(rows) > len(rows[0]) + 1:
-                raise FormatError(
-                    f"{len(rows[0])} names in the header but more rows; an adjacency matrix is square"
-                )
-    except csv.Error as error:
-        raise FormatError(f"not CSV: {error}") from None
-    if len(rows) < 2:
-        raise FormatError(
-            f"{len(rows)} lines; give a header of names and a row of 0 and 1 for each"
-        )
-    header, *rows = rows
-    with_names = len(header) == len(rows) + 1 or (
-        len(header) == len(rows) and len(rows[0]) == len(rows) + 1
-    )
-    names = header[1:] if len(header) == len(rows) + 1 else header
-    if len(names) != len(rows):
-        raise FormatError(
-            f"{len(header)} names in the header but {len(rows)} rows; an adjacency matrix is square"
-        )
-    if len(set(names)) != len(names):
-        raise FormatError("a name stands twice in the header; give each vertex its own")
-    edges = []
-    for place, (name, row) in enumerate(zip(names, rows, strict=True), start=1):
-        if with_names and row[:1] != [name]:
-            raise FormatError(
-                f"row {place}: begins with {str(row[:1])[:60]}; expected {name!r}, as in the header"
-            )
-        entries = [entry.strip() for entry in (row[1:] if with_names else row)]
-        if len(entries) != len(names):
-            raise FormatError(f"row {place}: {len(entries)} entries under {len(names)} names")
-        if wrong := [entry for entry in entries if entry not in ("0", "1", "0.0", "1.0")]:
-            raise FormatError(f"row {place}: {wrong[0][:40]!r} where 0 or 1 must stand")
-        edges += [
-            (name, child) for child, entry in zip(names, entries, strict=True) if entry[0] == "1"
-        ]
-    return Network.from_edges(names, edges)
 
 
 class _Builder:
@@ -409,6 +231,13 @@ def xmlbif_text(network: Network) -> str:
     return "\n".join([*lines, "</NETWORK>", "</BIF>"]) + "\n"
 
 
+class _Definition(NamedTuple):
+    """The parents of a vertex and the text of its table, as a DEFINITION lists them."""
+
+    parents: list[str]
+    table: str | None
+
+
 def parse_xmlbif(content: bytes) -> Network:
     """Return the network of an XMLBIF file; without any TABLE it is a graph with states."""
     root = _Builder().parse(content)
@@ -417,50 +246,66 @@ def parse_xmlbif(content: bytes) -> Network:
         raise FormatError(
             f"not an XMLBIF file; it must hold one NETWORK in a BIF element, not {root.tag!r}"
         )
-    names, states = [], []
-    for variable in networks[0].findall("VARIABLE"):
-        names.append(_only(variable, "NAME"))
-        # VALUE: version 0.2
-        states.append(tuple(_texts(variable, "OUTCOME") or _texts(variable, "VALUE")))
+    [network] = networks
+    states = _xmlbif_states(network)
+    definitions = _xmlbif_definitions(network, states)
+    index = {name: vertex for vertex, name in enumerate(states)}
+    ordered = [definitions[name] for name in states]
+    parents = tuple(tuple(index[name] for name in its.parents) for its in ordered)
+    graph = Network(tuple(states), parents, tuple(states.values()))
+    if all(definition.table is None for definition in ordered):
+        return graph
+    tables = [_xmlbif_table(graph, v, its.table or "") for v, its in enumerate(ordered)]
+    return replace(graph, tables=tuple(tables))
+
+
+def _xmlbif_states(network: Element) -> dict[str, tuple[str, ...]]:
+    """Return the states of each VARIABLE by its name."""
+    found: dict[str, tuple[str, ...]] = {}
+    for variable in network.findall("VARIABLE"):
+        name = _only(variable, "NAME")
         if variable.get("TYPE", "nature") != "nature":
             raise FormatError(
-                f"{names[-1]!r} has TYPE {variable.get('TYPE')!r}; only 'nature' is a random variable"
+                f"{name!r} has TYPE {variable.get('TYPE')!r}; only 'nature' is a random variable"
             )
-    index = {name: vertex for vertex, name in enumerate(names)}
-    if len(index) < len(names):
-        raise FormatError("two VARIABLE elements have the same name; give each its own name")
-    # of each child the parents and the tables
-    families: dict[str, tuple[list[str], list[str]]] = {}
-    for definition in (*networks[0].findall("DEFINITION"), *networks[0].findall("PROBABILITY")):
-        child, given, tables = (
-            _only(definition, "FOR"),
-            _texts(definition, "GIVEN"),
-            _texts(definition, "TABLE"),
-        )
-        if child in families or len(tables) > 1:
+        if name in found:
+            raise FormatError("two VARIABLE elements have the same name; give each its own name")
+        # VALUE: version 0.2
+        found[name] = tuple(_texts(variable, "OUTCOME") or _texts(variable, "VALUE"))
+    return found
+
+
+def _xmlbif_definitions(network: Element, known: Collection[str]) -> dict[str, _Definition]:
+    """Return the DEFINITION of each vertex by its name; raise unless each has one."""
+    found: dict[str, _Definition] = {}
+    for definition in (*network.findall("DEFINITION"), *network.findall("PROBABILITY")):
+        child = _only(definition, "FOR")
+        parents = _texts(definition, "GIVEN")
+        tables = _texts(definition, "TABLE")
+        if child in found or len(tables) > 1:
             raise FormatError(f"{child!r} has a second DEFINITION or TABLE; keep one")
-        if unknown := [name for name in (child, *given) if name not in index]:
+        if unknown := [name for name in (child, *parents) if name not in known]:
             raise FormatError(f"{unknown[0]!r} in a DEFINITION is not a VARIABLE; declare it")
-        families[child] = given, tables
-    if lost := [name for name in names if name not in families]:
+        found[child] = _Definition(parents, tables[0] if tables else None)
+    if lost := [name for name in known if name not in found]:
         raise FormatError(f"{lost[0]!r} has no DEFINITION")
-    parents = tuple(tuple(index[name] for name in families[child][0]) for child in names)
-    graph = Network(tuple(names), parents, tuple(states))
-    if not any(tables for _, tables in families.values()):
-        return graph
-    parsed = []
-    for vertex, name in enumerate(names):
-        shape = graph.table_shape(vertex)
-        try:
-            numbers = [float(number) for number in " ".join(families[name][1]).split()]
-        except ValueError as error:
-            raise FormatError(f"the table of {name!r}: {str(error)[:80]}") from None
-        if len(numbers) != (wanted := math.prod(shape)):
-            raise FormatError(
-                f"the table of {name!r} has {len(numbers)} numbers; its states and parents need {wanted}"
-            )
-        parsed.append(np.array(numbers).reshape(shape))
-    return replace(graph, tables=tuple(parsed))
+    return found
+
+
+def _xmlbif_table(graph: Network, vertex: int, text: str) -> Floats:
+    """Return the numbers of a TABLE in the shape of the vertex's table."""
+    name = graph.names[vertex]
+    shape = graph.table_shape(vertex)
+    try:
+        numbers = [float(number) for number in text.split()]
+    except ValueError as error:
+        raise FormatError(f"the table of {name!r}: {str(error)[:80]}") from None
+    if len(numbers) != math.prod(shape):
+        raise FormatError(
+            f"the table of {name!r} has {len(numbers)} numbers; "
+            f"its states and parents need {math.prod(shape)}"
+        )
+    return np.array(numbers).reshape(shape)
 
 
 def _texts(element: Element, tag: str) -> list[str]:

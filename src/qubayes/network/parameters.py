@@ -294,7 +294,9 @@ def score(
     dataset = read(data, reading, like=graph, **options)
     declared = options.get("arities") if reading is None else reading.arities
     chosen = score if isinstance(score, Score) else Score(score, ess)
-    found, note, scored = None, None, dataset
+    found: float | None = None
+    note: str | None = None
+    scored = dataset
     if graph.states is not None:
         try:
             scored = in_states_of(graph, dataset) if declared is None else dataset
