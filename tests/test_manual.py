@@ -14,8 +14,7 @@ import pytest
 from candidate_cases import assert_one_line, run
 from qubayes import SettingError
 from qubayes.network import read_network
-from qubayes.report import write_model_drawing
-from qubayes.report.drawing import MOST_BITS
+from qubayes.report import MOST_BITS_DRAWN, write_model_drawing
 from solve_cases import formulated, random_candidates
 
 ROOT = Path(__file__).parent.parent
@@ -182,7 +181,7 @@ def test_each_edge_has_a_colour_of_its_own_in_the_picture_of_a_qubo():
 
 def test_a_large_qubo_is_not_drawn(tmp_path, capsys):
     formulation = formulated(random_candidates(12, 0, sets=20))
-    assert formulation.qubo.bits > MOST_BITS
+    assert formulation.qubo.bits > MOST_BITS_DRAWN
     with pytest.raises(SettingError, match="at most"):
         write_model_drawing(formulation, tmp_path / "x.svg")
 

@@ -1,6 +1,8 @@
-"""Pictures of networks and the page about a run."""
+"""Pictures of networks, and the HTML report of a run."""
 
-from .drawing import draw, draw_model, write_model_drawing
+from .drawing import draw
+from .layout import Layout, lay_out
+from .model_drawing import MOST_BITS_DRAWN, draw_model, write_model_drawing
 from .report import (
     CloseNetworks,
     Consensus,
@@ -16,14 +18,17 @@ from .report import (
 )
 
 __all__ = [
+    "MOST_BITS_DRAWN",
     "CloseNetworks",
     "Consensus",
+    "Layout",
     "Outcome",
     "Report",
     "VertexFacts",
     "draw",
     "draw_model",
     "edge_strengths",
+    "lay_out",
     "network_strengths",
     "render",
     "reversible_edges",
