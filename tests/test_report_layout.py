@@ -11,7 +11,14 @@ import reference.pictures as reference
 from qubayes.network import Network
 from qubayes.report import layout as layouts
 from qubayes.report.layers import crossings, layered, ordered, smallest_rows
-from qubayes.report.layout import BOX_HEIGHT, LONGEST, components, lay_out, shortened, text_width
+from qubayes.report.layout import (
+    BOX_HEIGHT,
+    LONGEST_LABEL,
+    components,
+    lay_out,
+    shortened,
+    text_width,
+)
 from report_cases import networks, random_network
 
 
@@ -228,7 +235,7 @@ def test_a_star_is_no_strip():
 
 def test_long_names_lose_their_middle():
     name = "".join(chr(65 + k % 26) for k in range(100))
-    assert len(shortened(name)) == LONGEST
+    assert len(shortened(name)) == LONGEST_LABEL
     assert (
         shortened(name)[:5] == name[:5]
         and shortened(name)[-5:] == name[-5:]

@@ -7,7 +7,7 @@ in the row, and of whole edges to their best path through all rows, a shortest-p
 from bisect import bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,12 +61,18 @@ def layered(parents: Sequence[Sequence[int]], widest: int) -> Layers:
                 rows[row].append(bend)
             above.extend([] for _ in bends)
             below.extend([] for _ in bends)
-            chains[parent, child] = chain = (parent, *bends, child)
-            for upper, lower in pairwise(chain):
+            nodes = (parent, *bends, child)
+            chains[parent, child] = nodes
+            for upper, lower in pairwise(nodes):
                 below[upper].append(lower)
                 above[lower].append(upper)
-    by_row, upwards, downwards = (tuple(map(tuple, lists)) for lists in (rows, above, below))
-    return Layers(by_row, upwards, downwards, chains, len(parents))
+    return Layers(
+        tuple(map(tuple, rows)),
+        tuple(map(tuple, above)),
+        tuple(map(tuple, below)),
+        chains,
+        len(parents),
+    )
 
 
 def smallest_rows(parents: Sequence[Sequence[int]]) -> Ints:
@@ -197,7 +203,7 @@ def _depth_first(layers: Layers, *, upwards: bool = False) -> Rows:
     row_of = {node: k for k, row in enumerate(layers.rows) for node in row}
     rows: Rows = [[] for _ in layers.rows]
     seen = [False] * layers.nodes
-    for start in (node for row in (layers.rows[::-1] if upwards else layers.rows) for node in row):
+    for start in chain.from_iterable(layers.rows[::-1] if upwards else layers.rows):
         stack = [start]
         while stack:
             node = stack.pop()
@@ -209,27 +215,40 @@ def _depth_first(layers: Layers, *, upwards: bool = False) -> Rows:
 
 
 def _swept(layers: Layers, rows: Rows) -> Rows:
-    """Return the best order of sweeps down and up: each row is sorted by the mean place of its neighbours before it."""
-    best, fewest, last_gain = [row[:] for row in rows], crossings(layers, rows), 0
+    """Return the best order of sweeps down and up.
+
+    Each row is sorted by the mean places of its nodes' neighbours in the row before it."""
+    best = [row[:] for row in rows]
+    fewest = crossings(layers, rows)
+    last_gain = 0
     for sweep in range(1, _SWEEPS + 1):
-        downwards = sweep % 2 == 1
-        neighbours = layers.above if downwards else layers.below
-        for k in range(1, len(rows)) if downwards else range(len(rows) - 2, -1, -1):
-            fixed = {node: place for place, node in enumerate(rows[k - 1 if downwards else k + 1])}
-            scale = len(fixed) / max(len(rows[k]), 1)
-            keys = {}
-            for place, node in enumerate(rows[k]):
-                places = [fixed[other] for other in neighbours[node]]
-                keys[node] = sum(places) / len(places) if places else place * scale
-            rows[k].sort(key=keys.__getitem__)
+        if sweep % 2 == 1:
+            for k in range(1, len(rows)):
+                _sort_by_means(rows[k], rows[k - 1], layers.above)
+        else:
+            for k in range(len(rows) - 2, -1, -1):
+                _sort_by_means(rows[k], rows[k + 1], layers.below)
         if sweep % _SIFT_EVERY == 0:
             _Order(layers, rows).sift(1)
         count = crossings(layers, rows)
         if count < fewest:
-            best, fewest, last_gain = [row[:] for row in rows], count, sweep
+            best = [row[:] for row in rows]
+            fewest = count
+            last_gain = sweep
         if fewest == 0 or sweep - last_gain >= _PATIENCE:
             break
     return best
+
+
+def _sort_by_means(row: list[int], fixed: list[int], neighbours: Sequence[Sequence[int]]) -> None:
+    """Sort the row by the mean place of each node's neighbours in the fixed row beside it."""
+    place_of = {node: place for place, node in enumerate(fixed)}
+    scale = len(fixed) / max(len(row), 1)
+    means = {}
+    for place, node in enumerate(row):
+        places = [place_of[other] for other in neighbours[node]]
+        means[node] = sum(places) / len(places) if places else place * scale
+    row.sort(key=means.__getitem__)
 
 
 class _Order:
@@ -298,35 +317,34 @@ class _Order:
     def reroute(self) -> int:
         """Take each long edge out and lay it along the path with the fewest crossings; return the crossings removed."""
         total = 0
-        for chain in sorted(self.layers.chains.values(), key=len, reverse=True):
-            if len(chain) > 2:
-                total += self.reroute_edge(chain)
+        for nodes in sorted(self.layers.chains.values(), key=len, reverse=True):
+            if len(nodes) > 2:
+                total += self.reroute_edge(nodes)
         return total
 
-    def reroute_edge(self, chain: tuple[int, ...]) -> int:
-        """Move the bends of one edge together: a shortest path from row to row through the gaps between the nodes."""
-        first = self.row_of[chain[0]]
-        costs = [
-            self.crossing_costs(first + step, *ends) for step, ends in enumerate(pairwise(chain))
-        ]
-        places = [0, *(self.place[bend] for bend in chain[1:-1]), 0]
-        now = sum(
-            int(cost[here, there])
-            for cost, (here, there) in zip(costs, pairwise(places), strict=True)
-        )
-        least, steps = costs[0][0], []
+    def reroute_edge(self, nodes: tuple[int, ...]) -> int:
+        """Move the bends of one edge together: a shortest path from row to row through the gaps
+        between the nodes."""
+        first = self.row_of[nodes[0]]
+        costs = [self.crossing_costs(first + k, *ends) for k, ends in enumerate(pairwise(nodes))]
+        places = [0, *(self.place[bend] for bend in nodes[1:-1]), 0]
+        now = 0
+        for cost, (here, there) in zip(costs, pairwise(places), strict=True):
+            now += int(cost[here, there])
+        least = costs[0][0]
+        steps = []
         for cost in costs[1:]:
             sums = least[:, None] + cost
             steps.append(sums.argmin(axis=0))
             least = sums.min(axis=0)
+        if least[0] >= now:
+            return 0
         gap = 0
-        for bend, step in (
-            zip(chain[-2:0:-1], reversed(steps), strict=True) if least[0] < now else ()
-        ):
+        for bend, step in zip(nodes[-2:0:-1], reversed(steps), strict=True):
             gap = int(step[gap])
             row = [node for node in self.rows[self.row_of[bend]] if node != bend]
             self.reorder(self.row_of[bend], [*row[:gap], bend, *row[gap:]])
-        return max(now - int(least[0]), 0)
+        return now - int(least[0])
 
     def crossing_costs(self, k: int, upper: int, lower: int) -> Ints:
         """Return (places in row k, places in row k + 1) the crossings of one link, which may end at any of the places.

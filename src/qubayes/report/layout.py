@@ -19,7 +19,7 @@ FONT_SIZE = 13.0
 FONT_FAMILY = (
     "Inter, 'Segoe UI', 'Helvetica Neue', Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 )
-LONGEST = 28  # characters of a name that the picture shows; the tooltip shows the full name
+LONGEST_LABEL = 28  # characters of a name that the picture shows; the tooltip shows the full name
 
 # Widths in em of the widest of these fonts (DejaVu Sans) by kind of character.
 _KINDS = (
@@ -126,16 +126,19 @@ class _Component:
 def _lay_out_component(
     parents: Sequence[Sequence[int]], members: Ints, widths: Sequence[float]
 ) -> _Component:
+    """Return the picture of the connected component of these members."""
     own = [widths[v] for v in members.tolist()]
     if len(members) == 1:
-        return _Component(
-            members, np.array([own[0] / 2]), np.array([BOX_HEIGHT / 2]), {}, (own[0], BOX_HEIGHT)
-        )
+        size = (own[0], BOX_HEIGHT)
+        return _Component(members, np.array([own[0] / 2]), np.array([BOX_HEIGHT / 2]), {}, size)
     index = {v: k for k, v in enumerate(members.tolist())}
+    own_parents = []
+    for v in members.tolist():
+        own_parents.append([index[p] for p in parents[v]])
     # A row may hold 1.5 times as many vertices as give full rows of 3 boxes' height the wanted
     # aspect.
     widest = math.ceil(1.5 * math.sqrt(_ASPECT * len(own) ** 2 * 3 * BOX_HEIGHT / sum(own)))
-    layers = layered([[index[p] for p in parents[v]] for v in members.tolist()], widest)
+    layers = layered(own_parents, widest)
     rows = ordered(layers)
     x, leaving, entering = placed(layers, rows, own)
     half = np.zeros(layers.nodes)
@@ -146,18 +149,26 @@ def _lay_out_component(
         x *= max(1.0, float(np.ptp(y)) / (_TALLEST_ASPECT * max(float(np.ptp(x)), 1.0)))
     x -= (x - half).min()
     curves: dict[Edge, Points] = {}
-    for chain in layers.chains.values():  # vertical beside the boxes of the rows between
-        upper, lower = chain[0], chain[-1]
-        first = (float(x[upper]) + leaving[upper, chain[1]], float(y[upper]) + BOX_HEIGHT / 2)
-        last = (float(x[lower]) + entering[chain[-2], lower], float(y[lower]) - BOX_HEIGHT / 2)
-        bends = [
-            (float(x[b]), float(y[b]) + side * BOX_HEIGHT / 2)
-            for b in chain[1:-1]
-            for side in (-1, 1)
-        ]
-        curves[int(members[upper]), int(members[lower])] = (first, *bends, last)
+    for nodes in layers.chains.values():
+        edge = int(members[nodes[0]]), int(members[nodes[-1]])
+        ends = leaving[nodes[0], nodes[1]], entering[nodes[-2], nodes[-1]]
+        curves[edge] = _curve(nodes, x, y, ends)
     size = float((x + half).max()), float(y.max()) + BOX_HEIGHT / 2
     return _Component(members, x[: layers.vertices], y[: layers.vertices], curves, size)
+
+
+def _curve(nodes: Sequence[int], x: Floats, y: Floats, ends: tuple[float, float]) -> Points:
+    """Return the points of an edge: vertical beside the boxes of the rows that it passes.
+
+    `ends`: how far from the middles of its vertices it leaves and enters."""
+    upper, *bends, lower = nodes
+    half = BOX_HEIGHT / 2
+    points = [(float(x[upper]) + ends[0], float(y[upper]) + half)]
+    for bend in bends:
+        points.append((float(x[bend]), float(y[bend]) - half))
+        points.append((float(x[bend]), float(y[bend]) + half))
+    points.append((float(x[lower]) + ends[1], float(y[lower]) - half))
+    return tuple(points)
 
 
 def _heights(layers: Layers, rows: Sequence[Sequence[int]], x: Floats) -> Floats:
@@ -231,12 +242,10 @@ def ports(
         width = widths[node] if node < layers.vertices else 0.0
         below = sorted(layers.below[node], key=place.__getitem__)
         above = sorted(layers.above[node], key=place.__getitem__)
-        leaving.update(
-            ((node, other), x) for other, x in zip(below, _spread(len(below), width), strict=True)
-        )
-        entering.update(
-            ((other, node), x) for other, x in zip(above, _spread(len(above), width), strict=True)
-        )
+        for other, x in zip(below, _spread(len(below), width), strict=True):
+            leaving[node, other] = x
+        for other, x in zip(above, _spread(len(above), width), strict=True):
+            entering[other, node] = x
     return leaving, entering
 
 
@@ -255,35 +264,51 @@ def placed(
     each vertex moves to the middle of its equally good places. Very large pictures minimise the sum
     of squares instead, row by row."""
     leaving, entering = ports(layers, rows, widths)
+    pulls = _pulls(layers, leaving, entering)
     if layers.nodes > _LARGEST_PROGRAM:
-        return _relaxed(layers, rows, widths, _pulls(layers, leaving, entering)), leaving, entering
-    # argmin over x of sum w |x_upper - x_lower + offset|, where x_right - x_left >= distance for
-    # neighbours in a row
-    links = [link for chain in layers.chains.values() for link in pairwise(chain)]
-    neighbours = [pair for row in rows for pair in pairwise(row)]
-    offsets = np.array([leaving[link] - entering[link] for link in links])
-    distances = np.array([distance(layers, widths, *pair) for pair in neighbours])
-    nodes, count = layers.nodes, len(links)
-    (upper, lower), (left, right) = (
-        np.array(links).T,
-        np.array(neighbours, dtype=np.int64).reshape(-1, 2).T,
+        return _relaxed(layers, rows, widths, pulls), leaving, entering
+    x = _straightest(
+        layers, rows, widths, {link: leaving[link] - entering[link] for link in leaving}
     )
-    link, pair = np.arange(count), 2 * count + np.arange(len(left))
-    one, same = np.ones(count), np.ones(len(left))
-    # Rows: x_upper - x_lower - d <= -offset, x_lower - x_upper - d <= offset, x_left - x_right <=
-    # -distances.
-    values = np.concatenate([one, -one, -one, -one, one, -one, same, -same])
-    places = np.concatenate(
-        [link, link, link, count + link, count + link, count + link, pair, pair]
-    )
-    columns = np.concatenate([upper, lower, nodes + link, upper, lower, nodes + link, left, right])
-    bends = (upper >= layers.vertices).astype(int) + (lower >= layers.vertices)
-    cost = np.concatenate([np.zeros(nodes), np.array(_WEIGHTS)[bends]])
-    x = minimiser(cost, (values, places, columns), np.concatenate([-offsets, offsets, -distances]))[
-        :nodes
-    ].copy()
-    _balance(layers, rows, x, widths, _pulls(layers, leaving, entering))
+    _balance(layers, rows, x, widths, pulls)
     return x, leaving, entering
+
+
+def _straightest(
+    layers: Layers, rows: Sequence[Sequence[int]], widths: Sequence[float], offsets: Ports
+) -> Floats:
+    """Return places that minimise the sum of w |x_upper - x_lower + offset| over the links.
+
+    Neighbours in a row keep their distances: x_right - x_left >= distance. The linear program has a
+    variable d for the extent of each link, and three kinds of rows:
+
+        x_upper - x_lower - d <= -offset
+        x_lower - x_upper - d <= offset
+        x_left - x_right <= -distance
+    """
+    links: list[tuple[int, int]] = []
+    for nodes in layers.chains.values():
+        links += pairwise(nodes)
+    neighbours: list[tuple[int, int]] = []
+    for row in rows:
+        neighbours += pairwise(row)
+    shifts = np.array([offsets[link] for link in links])
+    distances = np.array([distance(layers, widths, *pair) for pair in neighbours])
+    upper, lower = np.array(links).T
+    left, right = np.array(neighbours, dtype=np.int64).reshape(-1, 2).T
+    count = len(links)
+    link = np.arange(count)
+    extent = layers.nodes + link
+    pair = 2 * count + np.arange(len(left))
+    one = np.ones(count)
+    same = np.ones(len(left))
+    values = np.concatenate([one, -one, -one, -one, one, -one, same, -same])
+    places = np.concatenate([np.tile(link, 3), np.tile(count + link, 3), pair, pair])
+    columns = np.concatenate([upper, lower, extent, upper, lower, extent, left, right])
+    limits = np.concatenate([-shifts, shifts, -distances])
+    bends = (upper >= layers.vertices).astype(int) + (lower >= layers.vertices)
+    cost = np.concatenate([np.zeros(layers.nodes), np.array(_WEIGHTS)[bends]])
+    return minimiser(cost, (values, places, columns), limits)[: layers.nodes].copy()
 
 
 def distance(layers: Layers, widths: Sequence[float], left: int, right: int) -> float:
@@ -322,16 +347,15 @@ def _relaxed(
         x[list(row)] = offsets - offsets[-1] / 2
     for turn in range(_RELAXING):
         for k in range(len(rows)) if turn % 2 == 0 else reversed(range(len(rows))):
-            weights = np.array([sum(weight for *_, weight in pulls[node]) for node in rows[k]])
-            wishes = (
-                np.array(
-                    [sum((x[n] + offset) * w for n, offset, w in pulls[node]) for node in rows[k]]
-                )
-                / weights
-            )
-            x[list(rows[k])] = (
-                isotonic_regression(wishes - distances[k], weights=weights).x + distances[k]
-            )
+            sums = []
+            totals = []
+            for node in rows[k]:
+                sums.append(sum((x[n] + offset) * weight for n, offset, weight in pulls[node]))
+                totals.append(sum(weight for *_, weight in pulls[node]))
+            weights = np.array(totals)
+            wishes = np.array(sums) / weights
+            found = isotonic_regression(wishes - distances[k], weights=weights)
+            x[list(rows[k])] = found.x + distances[k]
     return x
 
 
@@ -343,20 +367,18 @@ def _balance(
     for turn in range(_BALANCING):
         for row in rows if turn % 2 == 0 else reversed(rows):
             for k, node in enumerate(row):
-                if node < layers.vertices:
-                    low, high = _best_interval(
-                        [(places[n] + offset, weight) for n, offset, weight in pulls[node]]
-                    )
-                    wish = (low + high) / 2
-                    if k > 0:
-                        wish = max(
-                            wish, places[row[k - 1]] + distance(layers, widths, row[k - 1], node)
-                        )
-                    if k < len(row) - 1:
-                        wish = min(
-                            wish, places[row[k + 1]] - distance(layers, widths, node, row[k + 1])
-                        )
-                    places[node] = wish
+                if node >= layers.vertices:
+                    continue
+                wishes = [(places[n] + offset, weight) for n, offset, weight in pulls[node]]
+                low, high = _best_interval(wishes)
+                place = (low + high) / 2
+                if k > 0:
+                    left = row[k - 1]
+                    place = max(place, places[left] + distance(layers, widths, left, node))
+                if k < len(row) - 1:
+                    right = row[k + 1]
+                    place = min(place, places[right] - distance(layers, widths, node, right))
+                places[node] = place
     x[:] = places
 
 
@@ -379,10 +401,10 @@ def shortened(name: str) -> str:
     visible = "".join(
         " " if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs") else c for c in name
     )
-    if len(visible) <= LONGEST:
+    if len(visible) <= LONGEST_LABEL:
         return visible
-    head = (LONGEST - 1) * 2 // 3
-    return f"{visible[:head]}…{visible[head + 1 - LONGEST :]}"
+    head = (LONGEST_LABEL - 1) * 2 // 3
+    return f"{visible[:head]}…{visible[head + 1 - LONGEST_LABEL :]}"
 
 
 def text_width(text: str) -> float:

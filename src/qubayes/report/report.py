@@ -1,4 +1,4 @@
-"""The page about a run: its contents, the strengths of edges, and the HTML, which works offline and loads nothing."""
+"""The HTML report of a run, which works offline and loads nothing; strengths of edges."""
 
 import base64
 import hashlib
@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -112,19 +111,25 @@ class Report:
             raise QubayesError(
                 "marginals that do not fit the states of the network; give one share for each state"
             )
-        edges = {
-            (parent, child)
-            for child, parents in enumerate(self.network.parents)
-            for parent in parents
-        }
+        self._check_edges()
+
+    def _check_edges(self) -> None:
+        """Raise unless strengths and confidences are of edges, and other shares of vertices."""
+        edges: set[Edge] = set()
+        for child, parents in enumerate(self.network.parents):
+            edges.update((parent, child) for parent in parents)
         for what, values in (("strength", self.strengths), ("confidence", self.confidences)):
             if unknown := set(values) - edges:
                 raise QubayesError(
                     f"the {what} of edge {min(unknown)}, which the network lacks; give edges of the network"
                 )
         vertices = range(self.network.n)
-        close = self.close.probabilities if self.close else ()
-        for edge in (*(self.consensus.frequencies if self.consensus else ()), *close):
+        compared: list[Edge] = []
+        if self.consensus is not None:
+            compared += self.consensus.frequencies
+        if self.close is not None:
+            compared += self.close.probabilities
+        for edge in compared:
             if not all(vertex in vertices for vertex in edge):
                 raise QubayesError(
                     f"edge {edge} of the consensus or in doubt; the vertices are 0 to {self.network.n - 1}"
@@ -243,68 +248,72 @@ def render(report: Report) -> str:
 
 def page_data(report: Report) -> dict[str, Any]:
     """Return what the script of the page draws, as JSON has it: numbers that are not finite become None."""
-    trace = [
-        (float(seconds), float(score))
-        for seconds, score in report.trace
-        if math.isfinite(seconds + score)
-    ]
-    step = max(1, math.ceil(len(trace) / _LONGEST_TRACE))
+    network = report.network
+    consensus = None
+    if report.consensus is not None:
+        shares = _compared_edges(network, report.consensus.frequencies)
+        consensus = {"samples": report.consensus.samples, "edges": shares}
+    close = None
+    if report.close is not None:
+        shares = _compared_edges(network, report.close.probabilities)
+        facts = report.close.facts
+        close = {"networks": report.close.networks, "facts": facts, "edges": shares}
     both_bits = {"ours": report.bits, "paper": report.paper_bits}
-    consensus, close, network, bif = report.consensus, report.close, report.network, None
-    if network.tables is not None and sum(table.size for table in network.tables) <= _LARGEST_BIF:
-        with suppress(QubayesError):  # a name that BIF cannot hold
-            bif = bif_text(network)
-    provenance = {section: _finite(entries, str) for section, entries in report.provenance.items()}
     return {
         "title": report.title,
         "outcome": report.outcome and _finite(asdict(report.outcome)),
         "network": _network_data(report),
         "class_only": report.class_only,
         "parameters": _parameters_data(report),
-        "bif": bif,
-        "trace": trace[:-1:step] + trace[-1:],
+        "bif": _bif_of(network),
+        "trace": _shortened_trace(report.trace),
         "bits": both_bits if any(both_bits.values()) else None,
         "vertices": [_finite(asdict(facts)) for facts in report.vertices] or None,
-        "consensus": consensus
-        and {
-            "samples": consensus.samples,
-            "edges": _compared_edges(network, consensus.frequencies),
-        },
-        "close": close
-        and {
-            "networks": close.networks,
-            "facts": close.facts,
-            "edges": _compared_edges(network, close.probabilities),
-        },
-        "provenance": [
-            [
-                section,
-                [
-                    (name, "(hidden)" if _SECRET.search(name) else value)
-                    for name, value in shown.items()
-                ],
-            ]
-            for section, shown in provenance.items()
-        ],
+        "consensus": consensus,
+        "close": close,
+        "provenance": _provenance_data(report.provenance),
     }
+
+
+def _bif_of(network: Network) -> str | None:
+    """Return the network as BIF; None without tables, and where they are large."""
+    if network.tables is None or sum(table.size for table in network.tables) > _LARGEST_BIF:
+        return None
+    try:
+        return bif_text(network)
+    except QubayesError:  # a name that BIF cannot hold
+        return None
+
+
+def _shortened_trace(trace: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the finite points, at most `_LONGEST_TRACE` and the last one."""
+    points = [(float(x), float(y)) for x, y in trace if math.isfinite(x + y)]
+    step = max(1, math.ceil(len(points) / _LONGEST_TRACE))
+    return points[:-1:step] + points[-1:]
+
+
+def _provenance_data(provenance: Mapping[str, Mapping[str, Value]]) -> list[list[Any]]:
+    """Return (section, [(name, value), ...]); values whose names speak of secrets are hidden."""
+    found: list[list[Any]] = []
+    for section, entries in provenance.items():
+        rows = []
+        for name, value in _finite(entries, str).items():
+            rows.append((name, "(hidden)" if _SECRET.search(name) else value))
+        found.append([section, rows])
+    return found
 
 
 def _compared_edges(network: Network, shares: Mapping[Edge, float]) -> list[dict[str, Any]]:
     """Return the edges, most frequent first, and whether the network has them, turned or not."""
-    own = network.parents
-    return [
-        {
-            "parent": parent,
-            "child": child,
-            "frequency": share,
-            "learned": "same"
-            if parent in own[child]
-            else "turned"
-            if child in own[parent]
-            else "absent",
-        }
-        for (parent, child), share in sorted(shares.items(), key=lambda item: (-item[1], item[0]))
-    ]
+    found = []
+    for (parent, child), share in sorted(shares.items(), key=lambda item: (-item[1], item[0])):
+        learned = "absent"
+        if parent in network.parents[child]:
+            learned = "same"
+        elif child in network.parents[parent]:
+            learned = "turned"
+        found.append({"parent": parent, "child": child, "frequency": share, "learned": learned})
+    return found
 
 
 def _finite(
@@ -319,18 +328,14 @@ def _finite(
 
 def _network_data(report: Report) -> dict[str, Any]:
     """Return the boxes and the curves of the picture, with the facts about each edge."""
-    network, layout, reversible = (
-        report.network,
-        lay_out(report.network),
-        reversible_edges(report.network),
-    )
+    layout = lay_out(report.network)
+    reversible = reversible_edges(report.network)
     lines = thicknesses(layout.curves, report.strengths)
-    boxes = zip(
-        network.names,
-        layout.labels,
-        *(values.round(1).tolist() for values in (layout.x, layout.y, layout.widths)),
-        strict=True,
-    )
+    nodes = []
+    for vertex, (name, label) in enumerate(zip(report.network.names, layout.labels, strict=True)):
+        x, y, width = layout.x[vertex], layout.y[vertex], layout.widths[vertex]
+        place = {"x": float(x.round(1)), "y": float(y.round(1)), "width": float(width.round(1))}
+        nodes.append({"name": name, "label": label, **place})
     edges = []
     for edge, points in layout.curves.items():
         strength = report.strengths.get(edge)
@@ -350,9 +355,7 @@ def _network_data(report: Report) -> dict[str, Any]:
         "width": round(layout.width, 1),
         "height": round(layout.height, 1),
         "box": BOX_HEIGHT,
-        "nodes": [
-            dict(zip(("name", "label", "x", "y", "width"), box, strict=True)) for box in boxes
-        ],
+        "nodes": nodes,
         "edges": edges,
     }
 
@@ -368,20 +371,21 @@ def _parameters_data(report: Report) -> list[dict[str, Any]] | None:
         table = network.tables[vertex] if network.tables is not None else None
         rows = None
         if table is not None and table.size <= _LARGEST_TABLE:
-            rows = [
-                [float(f"{share:.4g}") for share in row]
-                for row in table.reshape(-1, len(states)).tolist()
-            ]
+            rows = [_rounded(row) for row in table.reshape(-1, len(states)).tolist()]
         marginal = shares[vertex]
         found.append(
             {
                 "states": states[:_MOST_STATES],
                 "arity": len(states),
-                "marginal": marginal
-                and [float(f"{share:.4g}") for share in marginal[:_MOST_STATES]],
+                "marginal": marginal and _rounded(marginal[:_MOST_STATES]),
                 # in the order in which the rows count up, the last one fastest
                 "given": network.parents[vertex],
                 "table": rows,
             }
         )
     return found
+
+
+def _rounded(shares: Sequence[float]) -> list[float]:
+    """Return the numbers with four digits."""
+    return [float(f"{share:.4g}") for share in shares]
