@@ -324,7 +324,7 @@ def test_the_search_finds_the_best_of_all(candidates, seed):
 
 @pytest.mark.parametrize("ties", [False, True])
 def test_the_population_finds_the_best_of_all(monkeypatch, ties):
-    monkeypatch.setattr("qubayes.search.orders.anneal.LARGEST", 1)
+    monkeypatch.setattr("qubayes.search.orders.anneal.MOST_VERTICES_OF_BEST_OF_ALL", 1)
     candidates = random_candidates(11, 5, sets=15, ties=ties)
     solution = solve(candidates, limits=Limits(None, moves=100_000))
     assert solution.score == pytest.approx(best_by_subsets(lists_of(candidates)), abs=1e-9)
@@ -464,7 +464,7 @@ def test_with_a_time_limit_there_is_a_walk_for_each_thread(
 
 @pytest.mark.parametrize("twins", [False, True])
 def test_twins_leave_before_the_search(monkeypatch, twins):
-    monkeypatch.setattr("qubayes.search.orders.anneal.LARGEST", 1)
+    monkeypatch.setattr("qubayes.search.orders.anneal.MOST_VERTICES_OF_BEST_OF_ALL", 1)
     scores = random_scores(np.random.default_rng(3), 5, 2, 0.8)
     copies = [
         {
@@ -541,7 +541,7 @@ def test_one_walk_is_enough():
 
 def test_patience_ends_annealing_that_finds_nothing_better(monkeypatch):
     """The status says that it was not the limit of 60 s."""
-    monkeypatch.setattr("qubayes.search.orders.anneal.LARGEST", 1)
+    monkeypatch.setattr("qubayes.search.orders.anneal.MOST_VERTICES_OF_BEST_OF_ALL", 1)
     candidates = random_candidates(5, 1)
     for solver in (Anneal(patience=0.02), solver_named("auto", patience=0.02, share=0.0)):
         found = solve(candidates, solver, limits=Limits(60.0))

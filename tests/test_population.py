@@ -416,7 +416,7 @@ def test_the_hot_temperature_is_proportional_to_the_differences_between_best_and
 @pytest.mark.parametrize("small_first", [False, True])
 def test_components_up_to_the_largest_are_solved(monkeypatch, small_first):
     """The bound is exact for these, and every vertex with its best set for the others; all scores are positive."""
-    monkeypatch.setattr(anneal, "LARGEST", 6)
+    monkeypatch.setattr(anneal, "MOST_VERTICES_OF_BEST_OF_ALL", 6)
     parts = [random_candidates(6, 2), random_candidates(7, 1, sets=20)][:: 1 if small_first else -1]
     lists, scores, first = [], [], 0
     for part in parts:

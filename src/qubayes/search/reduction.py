@@ -1,4 +1,4 @@
-"""Reductions of candidate sets that keep the best score: twins, required edges and strongly connected components.
+"""Reductions of candidate sets that keep the best score: twins, required edges, components.
 
 Twins are two variables that scores cannot tell apart. Write s for the exchange of a and b. They are
 twins if every set P of every vertex v has a partner s(P) among the sets of s(v) with the same
@@ -6,9 +6,12 @@ score, and no set contains both. Then some best network has b without children a
 set: exchange a and b if b comes first, replace b by its representative a in every set (a precedes
 all children of b), and let b, which has no child now, take its best set (proof in docs/exact.md).
 
-Components: edges between components of the candidate graph follow one order in every network, so a
-    parent outside its child's component is always allowed. Each component is a problem of its own,
-    in which only the members inside matter."""
+Components: edges between strongly connected components of the candidate graph follow one order in
+every network, so a parent outside its child's component is always allowed. Each component is a
+problem of its own, in which only the members inside matter.
+
+Every reduction returns an object whose `invert` turns a choice of its sets into one of the original
+sets."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,12 +20,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..candidates import Candidates, tolerance
-from ..foundation.arrays import AnyArray, Floats, Ints, SmallInts, Words, frozen
+from ..foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts, Words, frozen
 from ..foundation.families import Families, VertexSet
 from ..foundation.graph import reachable, strong_components
 
-LARGEST = 14  # vertices that `best_of_all` is meant for: 2^14 * 14 scores, some 20 ms
-_MOST = 100  # vertices that a vertex is compared with: the first with as many sets
+MOST_VERTICES_OF_BEST_OF_ALL = 14  # it is meant for: 2^14 * 14 scores, some 20 ms
+_MOST_COMPARED = 100  # vertices that a vertex is compared with: the first with as many sets
 
 
 class Reduced(NamedTuple):
@@ -44,35 +47,54 @@ def without_twins(candidates: Candidates, eliminate: bool = True) -> Reduced:
     With `eliminate` false, the candidates as they are.
     """
     pairs = _alike(candidates) if eliminate else []
-    table = SetTable(candidates) if pairs else None  # takes about twice the candidates' memory
-    # representative, and largest change of a score by the exchange
-    found: dict[int, tuple[int, float]] = {}
-    for twin, other in pairs:
-        if table is not None and twin not in found and other not in found:
-            difference = table.exchange_difference(other, twin)
+    if pairs:
+        table = SetTable(candidates)  # takes about twice the candidates' memory
+        found = _twins(table, pairs)
+        if found:
+            return _eliminated(candidates, table, found)
+    return Reduced(candidates, frozen(np.arange(len(candidates.scores))), 0.0, ())
+
+
+class Twin(NamedTuple):
+    """What a twin is exchanged with."""
+
+    representative: int
+    difference: float  # largest change of a network's score by the exchange
+
+
+def _twins(table: "SetTable", pairs: list[tuple[int, int]]) -> dict[int, Twin]:
+    """Return the twins among the pairs, in the order of their elimination."""
+    found: dict[int, Twin] = {}
+    for vertex, other in pairs:
+        if vertex not in found and other not in found:
+            difference = table.exchange_difference(other, vertex)
             if difference is not None:
-                found[twin] = other, difference
-    kept, gone = np.ones(len(candidates.scores), np.bool_), np.zeros(candidates.n, np.bool_)
-    if table is None or not found:
-        return Reduced(candidates, frozen(np.arange(len(kept))), 0.0, ())
-    for twin in found:
-        first, last = candidates.families.vertex_start[twin : twin + 2].tolist()
+                found[vertex] = Twin(other, difference)
+    return found
+
+
+def _eliminated(candidates: Candidates, table: "SetTable", found: dict[int, Twin]) -> Reduced:
+    """Return the candidates without these twins: each keeps its best remaining set, and is in no other."""
+    kept = np.ones(len(candidates.scores), np.bool_)
+    gone = np.zeros(candidates.n, np.bool_)
+    for vertex in found:
+        first, last = candidates.families.vertex_start[vertex : vertex + 2].tolist()
         best = first + int(np.argmax(kept[first:last]))
-        kept[first:best] = kept[best + 1 : last] = False
-        gone[twin] = True
-        holding = table.holding(twin)
+        kept[first:best] = False
+        kept[best + 1 : last] = False
+        gone[vertex] = True
+        holding = table.holding(vertex)
         kept[holding[~gone[table.owners[holding]]]] = False
     sources = np.flatnonzero(kept)
-    # each set changes at most twice
-    rounding = 2.0 * sum(difference for _, difference in found.values())
-    twins = tuple((twin, other) for twin, (other, _) in found.items())
+    rounding = 2.0 * sum(twin.difference for twin in found.values())  # a set changes at most twice
+    twins = tuple((vertex, twin.representative) for vertex, twin in found.items())
     return Reduced(select_sets(candidates, sources), frozen(sources), rounding, twins)
 
 
 def select_sets(candidates: Candidates, numbers: Ints) -> Candidates:
-    """Select sets by number, ascending; the last kept set of each vertex must be inside all its others."""
-    families, scores = candidates.families.chosen(numbers), frozen(candidates.scores[numbers])
-    return replace(candidates, families=families, scores=scores)
+    """Select sets by number, ascending; the last one of each vertex must be inside all its others."""
+    families = candidates.families.chosen(numbers)
+    return replace(candidates, families=families, scores=frozen(candidates.scores[numbers]))
 
 
 def _margins(candidates: Candidates) -> Floats:
@@ -82,15 +104,15 @@ def _margins(candidates: Candidates) -> Floats:
 
 
 def _alike(candidates: Candidates) -> list[tuple[int, int]]:
-    """Return (vertex, earlier vertex) with equally many sets, equally many sets that contain them, and equal scores."""
-    start, margins = candidates.families.vertex_start, _margins(candidates)
-    scores = np.split(candidates.scores, start[1:-1])
+    """Return (vertex, earlier vertex) with equal scores, as many sets, and in as many sets."""
+    margins = _margins(candidates)
+    scores = np.split(candidates.scores, candidates.families.vertex_start[1:-1])
     held = np.bincount(candidates.families.members, minlength=candidates.n)
     groups: dict[tuple[int, int], list[int]] = {}
     pairs = []
     for vertex, size in enumerate(candidates.families.sizes.tolist()):
         group = groups.setdefault((size, int(held[vertex])), [])
-        for other in group[:_MOST] if size > 1 else ():
+        for other in group[:_MOST_COMPARED] if size > 1 else ():
             if np.abs(scores[vertex] - scores[other]).max() <= margins[vertex] + margins[other]:
                 pairs.append((vertex, other))
         group.append(vertex)
@@ -123,12 +145,13 @@ class SetTable:
         return self._holders[self._start[vertex] : self._start[vertex + 1]]
 
     def exchange_difference(self, a: int, b: int) -> float | None:
-        """Return the largest change of a network's score by the exchange of a and b; None if they are not twins."""
-        if np.intersect1d(self.holding(a), self.holding(b), assume_unique=True).size:
+        """Return the largest change of a score by the exchange of a and b; None if they are no twins."""
+        with_a = self.holding(a)
+        with_b = self.holding(b)
+        if np.intersect1d(with_a, with_b, assume_unique=True).size:
             return None
         own = [np.arange(self._vertex_start[v], self._vertex_start[v + 1]) for v in (a, b)]
-        # repeated numbers do no harm
-        numbers = np.concatenate([self.holding(a), self.holding(b), *own])
+        numbers = np.concatenate([with_a, with_b, *own])  # repeated numbers do no harm
         swap = np.arange(len(self._vertex_start), dtype=np.int32)
         swap[[a, b]] = b, a
         owners = self.owners[numbers]
@@ -150,7 +173,9 @@ class SetTable:
         return np.where(same, numbers, -1)
 
     def _hash(self, owners: SmallInts, rows: SmallInts) -> Words:
-        """Return hashes with the owner's number in front: look-ups for one vertex stay close together in memory."""
+        """Return hashes with the owner's number in front.
+
+        So look-ups for one vertex stay close together in memory."""
         hashes: Words = np.zeros(len(rows), np.uint64)
         for place in range(rows.shape[1]):
             hashes += self._member_keys[rows[:, place]]
@@ -160,42 +185,43 @@ class SetTable:
 
 
 def with_required_edges(reduced: Reduced, kept: Ints) -> Reduced:
-    """Return the kept sets (ascending, at least one of each vertex) without those that required edges exclude.
+    """Return the kept sets (ascending, one or more of each vertex) that required edges allow.
 
     An edge is required if all kept sets of its child contain its parent. What the sets of a vertex
     share becomes its base; if that is not a set, it scores as the best set inside it."""
     candidates = reduced.candidates
-    while True:
-        left = select_sets(candidates, kept)
-        families, n = left.families, left.n
-        counts = np.zeros((n, n), np.int64)
-        np.add.at(counts, (families.members, families.member_owners), 1)
-        required = counts == families.sizes  # by parent and child
-        wrong = np.append(
-            0, np.cumsum(reachable(required)[families.member_owners, families.members])
-        )
-        possible = np.diff(wrong[families.set_start]) == 0
-        if possible.all():
-            break
-        kept = kept[possible]
+    kept, required = _possible(candidates, kept)
+    left = candidates.families.chosen(kept)
+    bases = candidates.families.best_inside(required.T)
     lists: list[list[VertexSet]] = []
     numbers: list[int] = []
-    bases = candidates.families.best_inside(required.T)
-    for vertex in range(n):
-        first, last = families.vertex_start[vertex : vertex + 2].tolist()
-        sets, base = (
-            list(families.sets_of(vertex)),
-            tuple(np.flatnonzero(required[:, vertex]).tolist()),
-        )
+    for vertex in range(left.n):
+        first, last = left.vertex_start[vertex : vertex + 2].tolist()
+        sets = list(left.sets_of(vertex))
         numbers.extend(kept[first:last].tolist())
+        base = tuple(np.flatnonzero(required[:, vertex]).tolist())
         if sets[-1] != base:
             sets.append(base)
             numbers.append(int(bases[vertex]))
         lists.append(sets)
-    fewer = replace(
-        candidates, families=Families.of(lists), scores=frozen(candidates.scores[numbers])
-    )
+    scores = frozen(candidates.scores[numbers])
+    fewer = replace(candidates, families=Families.of(lists), scores=scores)
     return reduced._replace(candidates=fewer, sources=frozen(reduced.sources[numbers]))
+
+
+def _possible(candidates: Candidates, kept: Ints) -> tuple[Ints, Bools]:
+    """Return the kept sets in no cycle with required edges; and the edges (parent, child) that they require."""
+    while True:
+        families = candidates.families.chosen(kept)
+        counts = np.zeros((families.n, families.n), np.int64)
+        np.add.at(counts, (families.members, families.member_owners), 1)
+        required = counts == families.sizes
+        descendants = reachable(required)[families.member_owners, families.members]
+        wrong = np.append(0, np.cumsum(descendants))  # members that the vertex is an ancestor of
+        possible = np.diff(wrong[families.set_start]) == 0
+        if possible.all():
+            return kept, required
+        kept = kept[possible]
 
 
 class Component(NamedTuple):
@@ -224,10 +250,10 @@ def split(candidates: Candidates) -> list[Component]:
 
 
 def _distinct(families: Families) -> Ints:
-    """Return the numbers of the sets without those that equal a better one, or come after one that equals the base."""
+    """Return the numbers of the sets that neither equal a better one nor come after the base."""
     rows = np.column_stack([families.owners, families.padded()])
     first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
-    sizes = np.diff(families.set_start)
+    sizes = families.set_sizes
     # Every set contains the base: the first set with as few members equals it and beats all later
     # ones.
     as_few = np.flatnonzero(sizes == sizes[families.vertex_start[1:] - 1][families.owners])
@@ -250,26 +276,46 @@ class Components(NamedTuple):
 
 
 def best_of_all(families: Families, scores: Floats) -> Ints:
-    """Return the candidate sets of an optimal network; n 2^n scores in memory (Silander and Myllymäki 2006)."""
+    """Return the sets of an optimal network; n 2^n scores in memory (Silander and Myllymäki 2006)."""
     n = families.n
-    # best set inside each set of vertices
-    best, number_of = np.full((n, 1 << n), -np.inf), np.full((n, 1 << n), -1)
+    best, number_of = _best_inside(families, scores)
+    sink = _best_sinks(best)
+    choice = np.empty(n, np.int64)
+    rest = (1 << n) - 1
+    while rest:  # from the last vertex of the order to the first
+        vertex = int(sink[rest])
+        rest ^= 1 << vertex
+        choice[vertex] = number_of[vertex, rest]
+    return choice
+
+
+def _best_inside(families: Families, scores: Floats) -> tuple[Floats, Ints]:
+    """Return (n, 2^n) score and number of the vertex's best set inside each set of vertices."""
+    n = families.n
+    best = np.full((n, 1 << n), -np.inf)
+    number_of = np.full((n, 1 << n), -1)
+    backwards = np.arange(len(scores))[::-1]  # of equal sets the last one assigned, the best, stays
+    places = (families.owners[backwards], families.masks()[backwards])
+    best[places] = scores[backwards]
+    number_of[places] = backwards
     for vertex in range(n):
-        first, last = families.vertex_start[vertex : vertex + 2].tolist()
-        masks = [sum(1 << member for member in members) for members in families.sets_of(vertex)]
-        # the best comes last
-        for number, mask in zip(range(last - 1, first - 1, -1), reversed(masks), strict=True):
-            best[vertex, mask], number_of[vertex, mask] = scores[number], number
         for member in range(n):
             scored = best[vertex].reshape(-1, 2, 1 << member)
             numbered = number_of[vertex].reshape(-1, 2, 1 << member)
             wins = scored[:, 0] > scored[:, 1]
             scored[:, 1][wins] = scored[:, 0][wins]
             numbered[:, 1][wins] = numbered[:, 0][wins]
-    total, sink = np.full(1 << n, -np.inf), np.zeros(1 << n, np.int64)
+    return best, number_of
+
+
+def _best_sinks(best: Floats) -> Ints:
+    """Return (2^n,) the last vertex of a best order of each set of vertices."""
+    n = len(best)
+    total = np.full(1 << n, -np.inf)
     total[0] = 0.0
+    sink = np.zeros(1 << n, np.int64)
     everything = np.arange(1 << n)
-    sizes = sum((everything >> vertex) & 1 for vertex in range(n))
+    sizes = np.bitwise_count(everything)
     for size in range(1, n + 1):
         layer = everything[sizes == size]
         for vertex in range(n):
@@ -279,9 +325,4 @@ def best_of_all(families: Families, scores: Floats) -> Ints:
             wins = value > total[with_vertex]
             total[with_vertex[wins]] = value[wins]
             sink[with_vertex[wins]] = vertex
-    choice, rest = np.empty(n, np.int64), (1 << n) - 1
-    while rest:  # from the last vertex of the order to the first
-        vertex = int(sink[rest])
-        rest ^= 1 << vertex
-        choice[vertex] = number_of[vertex, rest]
-    return choice
+    return sink

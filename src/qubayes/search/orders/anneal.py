@@ -36,7 +36,14 @@ from ...foundation.arrays import Bools, Floats
 from ...foundation.errors import SettingError
 from ...foundation.families import Families, VertexSet
 from ...foundation.stop import Patience, Reason
-from ..reduction import LARGEST, Components, Reduced, best_of_all, split, without_twins
+from ..reduction import (
+    MOST_VERTICES_OF_BEST_OF_ALL,
+    Components,
+    Reduced,
+    best_of_all,
+    split,
+    without_twins,
+)
 from ..run import Ending, Run, warm_up
 from .insertions import Ordered, OrderState, anneal_order, best_of, order_state, restart_at
 from .walks import OrderProblem, order_problem, random_order
@@ -120,8 +127,8 @@ class _ComponentSearch:
         self.patience = Patience(run.clock, math.inf if times is None else times)
         self.stop = run.until(self._done, self._stalled)
         parts = split(self.candidates)
-        small = [part for part in parts if len(part.vertices) <= LARGEST]
-        large = [part for part in parts if len(part.vertices) > LARGEST]
+        small = [part for part in parts if len(part.vertices) <= MOST_VERTICES_OF_BEST_OF_ALL]
+        large = [part for part in parts if len(part.vertices) > MOST_VERTICES_OF_BEST_OF_ALL]
         self.solved = [best_of_all(part.families, part.scores) for part in small]
         self.components = Components(self.candidates, large + small)
         self.populations: list[Population] = []
