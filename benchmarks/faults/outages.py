@@ -3,7 +3,7 @@
     python -m benchmarks faults outages --rounds 3 --seed 0
 
 - worker: a worker process of a Dask cluster is killed in the middle. The result must be that of a
-  run without cluster.
+  run without cluster; or the command says that workers died, and has that result when run again.
 - scheduler: the scheduler is killed in the middle and started again at the same address. The
   command must either end
   with the right result or fail with one line; run again, it must end with the right result.
@@ -254,7 +254,7 @@ def works_there(bench: Bench, command: str, pid: int, port: int) -> bool:
 
 
 def kill_workers(bench: Bench, commands: Sequence[str], rounds: int) -> None:
-    """A worker dies: nothing is to be seen of it."""
+    """A worker dies: nothing is to be seen of it, or it is told in one line; then the command goes on."""
     with cluster(bench.folder) as made:
 
         def kill_one() -> None:
@@ -265,6 +265,9 @@ def kill_workers(bench: Bench, commands: Sequence[str], rounds: int) -> None:
             for _ in range(rounds):
                 made.wait_for_workers()
                 ended, late = disturbed(bench, command, made, kill_one)
+                if ended.code:
+                    bench.expect_told("worker killed", command, "workers", "died", ended=ended)
+                    ended = run(bench.arguments(command, "--cluster", made.address))
                 bench.expect_result("worker killed", command, "the same result" + late, ended)
                 bench.empty()
 
