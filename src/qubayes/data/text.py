@@ -9,15 +9,16 @@ import csv
 import os
 import re
 from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..foundation.arrays import AnyArray
+from ..foundation.arrays import AnyArray, Ints, Records
 from ..foundation.errors import DataError, FormatError, option
 from ..foundation.files import opened, read_bytes
-from ..foundation.jit import kernel
+from ..foundation.jit import inlined, kernel
 from .columns import Column
 from .dataset import MOST_STATES
 
@@ -26,6 +27,9 @@ _BLOCK = 1 << 22  # bytes
 _MOST_CELLS = 10**9
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _COMMENTS = re.compile(rb"^[ \t\r]*#.*", re.MULTILINE)
+_DOUBLED_BIT = 32  # of a key: the hash has the bits below, the column those above
+_COLUMN_BIT = 33
+_SPREAD = 0x9E3779B1  # keeps the same text in neighbouring columns apart
 _OTHER, _QUOTE, _BLANK, _SEPARATOR, _NEWLINE = range(5)  # classes of bytes
 _DONE, _FULL, _RAGGED, _UNCLOSED, _AFTER_QUOTE = range(5)  # why a scan stopped
 _PROBLEMS = {
@@ -35,31 +39,34 @@ _PROBLEMS = {
 
 
 def read_separated(path: Path, separator: str) -> list[Column]:
-    """Return the columns of a table with a header row. Fields may be quoted; blanks around them do not count."""
+    """Return the columns of a table with a header row.
+
+    Fields may be quoted; blanks around them do not count."""
     with opened(path) as file:
         texts = (text for _, text in _numbered_lines(path, file))
         rows = csv.reader(texts, delimiter=separator, skipinitialspace=True, strict=True)
         try:
             names = next((row for row in rows if any(field.strip() for field in row)), [])
         except csv.Error as error:
-            raise FormatError(
-                f"{path}, line 1: the header cannot be read ({error}); quote names that hold separators"
-            ) from None
+            problem = f"the header cannot be read ({error}); quote names that hold separators"
+            raise FormatError(f"{path}, line 1: {problem}") from None
         _check_names(path, names)
         return _scanned(path, file, rows.line_num + 1, [name.strip() for name in names], separator)
 
 
 def read_gobnilp(path: Path) -> list[Column]:
-    """Return the columns of a GOBNILP or blip table: names, numbers of states, rows; blanks between, `#` comments."""
+    """Return the columns of a GOBNILP or blip table: names, numbers of states, rows.
+
+    Blanks separate, and `#` begins a comment."""
     with opened(path) as file:
         lines = _lines_with_fields(path, file)
         _, names = next(lines, (0, []))
         line, arities = next(lines, (0, []))
-        if len(arities) != len(names) or not all(
-            re.fullmatch("[1-9][0-9]{0,8}", arity) for arity in arities
-        ):
+        are_numbers = all(re.fullmatch("[1-9][0-9]{0,8}", arity) for arity in arities)
+        if len(arities) != len(names) or not are_numbers:
             raise FormatError(
-                f"{path}: {len(names)} names, then {len(arities)} fields where the number of states of each must stand;"
+                f"{path}: {len(names)} names, then {len(arities)} fields where the number of states"
+                " of each must stand;"
                 f" give names, numbers of states, rows (or {option('format', 'fimi')})"
             )
         _check_names(path, names)
@@ -72,29 +79,22 @@ def read_gobnilp(path: Path) -> list[Column]:
 
 
 def looks_like_fimi(path: Path) -> bool:
-    """Return True if a `.dat` file holds item sets: whole numbers that are not codes below arities in a second line."""
+    """Return True if a `.dat` file holds item sets: whole numbers, not codes below arities in line 2."""
     with opened(path) as file:
-        rows = [
-            fields
-            for _, (_, fields) in zip(range(1000), _lines_with_fields(path, file), strict=False)
-        ]
-    if not all(
-        field.isascii() and field.isdigit() and len(field) <= 18
-        for fields in rows
-        for field in fields
-    ):
-        return False
+        rows = [fields for _, fields in islice(_lines_with_fields(path, file), 1000)]
+    for field in chain.from_iterable(rows):
+        if not (field.isascii() and field.isdigit() and len(field) <= 18):
+            return False
     if len(rows) < 3 or any(len(fields) != len(rows[0]) for fields in rows):
         return True
+    arities = [int(arity) for arity in rows[1]]
     return any(
-        int(code) >= int(arity)
-        for row in rows[2:]
-        for code, arity in zip(row, rows[1], strict=True)
+        int(code) >= arity for row in rows[2:] for code, arity in zip(row, arities, strict=True)
     )
 
 
 def read_fimi(path: Path) -> list[Column]:
-    """Return a column of "0" and "1" for each item, in numeric order: "1" where the row's transaction has the item."""
+    """Return a column for each item, in numeric order: "1" where the transaction has it, else "0"."""
     content = read_bytes(path)
     if not content:
         raise FormatError(f"{path} is empty; give a transaction of item numbers on each line")
@@ -105,15 +105,14 @@ def read_fimi(path: Path) -> list[Column]:
         )
     transactions = [line.split() for line in content.removesuffix(b"\n").split(b"\n")]
     lengths = np.array([len(transaction) for transaction in transactions], dtype=np.int64)
-    items = np.array(
-        [int(item) for transaction in transactions for item in transaction], dtype=np.int64
-    )
+    items = np.array(list(map(int, chain.from_iterable(transactions))), dtype=np.int64)
     numbers, columns = np.unique(items, return_inverse=True)
     if len(numbers) == 0:
         raise FormatError(f"{path} holds no item; give a transaction of item numbers on each line")
     if len(numbers) * len(lengths) > _MOST_CELLS:
         raise DataError(
-            f"{path}: {len(numbers)} items x {len(lengths)} rows is too large; remove rare items first"
+            f"{path}: {len(numbers)} items x {len(lengths)} rows is too large;"
+            " remove rare items first"
         )
     present: AnyArray = np.zeros((len(numbers), len(lengths)), dtype=np.uint8)
     present[columns, np.repeat(np.arange(len(lengths)), lengths)] = 1
@@ -180,26 +179,69 @@ def _scanned(
     return values.columns(names, blocks)
 
 
+class _Syntax(NamedTuple):
+    """What the bytes of a table mean."""
+
+    classes: AnyArray  # (256,) uint8, the class of each byte
+    field_end: int  # the least class that ends a field
+
+
+class _Field(NamedTuple):
+    """A field, whose text is content[first:end]."""
+
+    first: int
+    end: int  # -1 if it is quoted and never closed
+    behind: int  # the next position, behind a quotation mark
+    line_ends: int  # in its text
+    doubled: int  # 1 if its text has doubled quotation marks
+
+
+class _Table(NamedTuple):
+    """A hash table of texts, with open addressing; value v is texts[offsets[v] : offsets[v + 1]]."""
+
+    slots: Ints  # a value, or -1; half of the slots stay empty
+    keys: Ints  # of each value: its column, whether it has doubled quotation marks, its hash
+    offsets: Ints  # (len(keys) + 1,)
+    texts: AnyArray  # uint8
+
+
+_PLACE = np.dtype(
+    [
+        ("position", np.int64),  # where the next row begins
+        ("line", np.int64),  # its number
+        ("row", np.int64),  # rows before it
+        ("values", np.int64),  # values in the table
+        ("fields", np.int64),  # of a row that has too few or too many
+    ]
+)
+
+
+def _syntax_of(separator: str) -> _Syntax:
+    """Return the classes of bytes; between fields, a space stands for any blanks."""
+    classes = np.zeros(256, np.uint8)
+    classes[[ord(blank) for blank in " \r\t"]] = _BLANK
+    classes[ord("\n")] = _NEWLINE
+    if separator == " ":
+        return _Syntax(classes, _BLANK)
+    classes[ord('"')] = _QUOTE
+    classes[ord(separator)] = _SEPARATOR
+    return _Syntax(classes, _SEPARATOR)
+
+
 class _Values:
-    """The distinct values of all columns: an open hash table, grown as blocks are scanned."""
+    """The distinct values of all columns: a hash table that grows as blocks are scanned."""
 
     def __init__(self, columns: int, separator: str) -> None:
         room = 1 << max(11, columns.bit_length())  # one row at least
-        self.slots = np.full(2 * room, -1, np.int64)  # value, or -1; half of the slots stay empty
-        # of each value: column << 33 | doubled quotation marks << 32 | hash
-        self.keys = np.empty(room, np.int64)
-        self.offsets = np.zeros(room + 1, np.int64)  # value v is texts[offsets[v] : offsets[v + 1]]
-        self.texts = np.empty(0, np.uint8)
-        self.count = 0
+        self._table = _Table(
+            slots=np.full(2 * room, -1, np.int64),
+            keys=np.zeros(room, np.int64),
+            offsets=np.zeros(room + 1, np.int64),
+            texts=np.empty(0, np.uint8),
+        )
+        self._count = 0
         self._width = columns
-        self._classes = np.zeros(256, np.uint8)  # class of each byte
-        self._classes[[ord(blank) for blank in " \r\t"]] = _BLANK
-        self._classes[ord("\n")] = _NEWLINE
-        self._stop = _BLANK  # the least class that ends a field; a space stands for any blanks
-        if separator != " ":
-            self._stop = _SEPARATOR
-            self._classes[ord('"')] = _QUOTE
-            self._classes[ord(separator)] = _SEPARATOR
+        self._syntax = _syntax_of(separator)
         # so that no file can be made whose values all collide
         self._seed = int.from_bytes(os.urandom(7), "little")
 
@@ -211,147 +253,211 @@ class _Values:
         The content ends with a line end; a quoted field may continue in the next block unless this
         is the last one."""
         _check_text(path, content, line)
-        if self._stop == _BLANK and b"#" in content:
+        if self._syntax.field_end == _BLANK and b"#" in content:
             content = _COMMENTS.sub(lambda found: b" " * len(found[0]), content)
         # a field has a byte behind it
         rows = min(content.count(b"\n"), len(content) // self._width + 1)
         codes = np.empty((self._width, rows), np.uint32)
-        place = np.array([0, line, 0, self.count, 0])
+        place = np.zeros(1, _PLACE)
+        place["line"] = line
+        text = np.frombuffer(content, np.uint8)
         status = _FULL
         while status == _FULL:
             self._make_room(len(content))
-            status = _scan(
-                np.frombuffer(content, np.uint8), self._classes, self._stop, self._seed, place,
-                self.slots, self.keys, self.offsets, self.texts, codes,
-            )  # fmt: skip
-            position, line, row, self.count, fields = place.tolist()
+            place["values"] = self._count
+            status = _scan(text, self._syntax, self._seed, place, self._table, codes)
+            self._count = int(place["values"][0])
+        position, line, row, _, fields = place[0].item()
         if status == _RAGGED:
-            _fail(
-                path,
-                line,
-                f"{fields} fields where the header has {self._width}; give every row as many",
-            )
+            problem = f"{fields} fields where the header has {self._width}; give every row as many"
+            _fail(path, line, problem)
         if status != _DONE and not (status == _UNCLOSED and not last):
             _fail(path, line, _PROBLEMS[status])
-        return codes[:, :row].astype(np.min_scalar_type(self.count)), position, line
+        return codes[:, :row].astype(np.min_scalar_type(self._count)), position, line
 
     def _make_room(self, size: int) -> None:
         """Make room for a row of new values, and for all bytes of a content of this size."""
-        used = int(self.offsets[self.count])
-        if len(self.texts) < used + size:
-            self.texts = np.concatenate([self.texts[:used], np.empty(used + size, np.uint8)])
-        if self.count + self._width <= len(self.keys):
-            return
-        self.offsets = np.concatenate([self.offsets, np.zeros_like(self.keys)])
-        self.keys = np.concatenate([self.keys, np.zeros_like(self.keys)])
-        self.slots = np.full(2 * len(self.slots), -1, np.int64)
-        values = np.arange(self.count)
-        mask, keys = len(self.slots) - 1, self.keys[: self.count]
-        slots = (keys ^ ((keys >> 33) * 0x9E3779B1)) & mask  # as in _scan
-        while len(values):  # each value takes its slot, or the next one if another value has it
-            free = self.slots[slots] < 0
-            self.slots[slots[free]] = values[free]
-            left = self.slots[slots] != values
-            values, slots = values[left], (slots[left] + 1) & mask
+        slots, keys, offsets, texts = self._table
+        used = int(offsets[self._count])
+        if len(texts) < used + size:
+            texts = np.concatenate([texts[:used], np.empty(used + size, np.uint8)])
+        if self._count + self._width > len(keys):
+            offsets = np.concatenate([offsets, np.zeros_like(keys)])
+            slots = _slots_of(keys[: self._count], 2 * len(slots))
+            keys = np.concatenate([keys, np.zeros_like(keys)])
+        self._table = _Table(slots, keys, offsets, texts)
 
     def columns(self, names: list[str], blocks: list[AnyArray]) -> list[Column]:
         """Return the columns, whose values are numbered in the order of their first rows."""
         texts: list[list[str]] = [[] for _ in names]
-        codes = np.empty(self.count, np.min_scalar_type(self.count))
-        content, offsets = self.texts.tobytes(), self.offsets.tolist()
-        for value, key in enumerate(self.keys[: self.count].tolist()):
+        codes = np.empty(self._count, np.min_scalar_type(self._count))
+        content = self._table.texts.tobytes()
+        offsets = self._table.offsets.tolist()
+        for value, key in enumerate(self._table.keys[: self._count].tolist()):
             text = content[offsets[value] : offsets[value + 1]].decode()
-            its = texts[key >> 33]
+            if key >> _DOUBLED_BIT & 1:
+                text = text.replace('""', '"')
+            its = texts[key >> _COLUMN_BIT]
             codes[value] = len(its)
-            its.append(text.replace('""', '"') if key >> 32 & 1 else text)
+            its.append(text)
         return [
             Column(name, its, codes[np.concatenate([block[i] for block in blocks])])
             for i, (name, its) in enumerate(zip(names, texts, strict=True))
         ]
 
 
-@kernel
-def _scan(content, classes, stop, seed, place, slots, keys, offsets, texts, codes):  # type: ignore[no-untyped-def]
-    """Return why the scan stopped; `place` is then (position, line, row) of the next row, values, fields of a bad row.
+def _slots_of(keys: Ints, length: int) -> Ints:
+    """Return the slots of a table of this length with these keys, as `_value_of` finds them."""
+    found = np.full(length, -1, np.int64)
+    mask = length - 1
+    values = np.arange(len(keys))
+    slots = (keys ^ ((keys >> _COLUMN_BIT) * _SPREAD)) & mask
+    while len(values):  # each value takes its slot, or the next one if another value has it
+        free = found[slots] < 0
+        found[slots[free]] = values[free]
+        waiting = found[slots] != values
+        values = values[waiting]
+        slots = (slots[waiting] + 1) & mask
+    return found
 
-    The content ends with a line end. `keys` must have room for a row of new values (else the scan
-    stops there), `texts` for the whole content."""
-    columns, mask = len(codes), len(slots) - 1
-    position, line, row, count = place[0], place[1], place[2], place[3]
+
+@inlined
+def _after_blanks(content: AnyArray, classes: AnyArray, position: int) -> int:
+    """Return the position of the next byte that is not blank."""
+    while classes[content[position]] == _BLANK:
+        position += 1
+    return position
+
+
+@inlined
+def _quoted_field(content: AnyArray, classes: AnyArray, first: int) -> _Field:
+    """Return the field that begins at `first`, behind a quotation mark."""
+    position = first - 1
+    line_ends = 0
+    doubled = 0
+    kind = _OTHER
+    while kind != _QUOTE:
+        position += 1
+        if position == len(content):
+            return _Field(first, -1, position, line_ends, doubled)
+        kind = classes[content[position]]
+        if kind == _NEWLINE:
+            line_ends += 1
+        elif kind == _QUOTE and classes[content[position + 1]] == _QUOTE:
+            position += 1
+            doubled = 1
+            kind = _OTHER
+    return _Field(first, position, position + 1, line_ends, doubled)
+
+
+@inlined
+def _plain_field(content: AnyArray, syntax: _Syntax, first: int) -> _Field:
+    """Return the field that begins at `first`, without the blanks at its end."""
+    behind = first
+    while syntax.classes[content[behind]] < syntax.field_end:
+        behind += 1
+    end = behind
+    while end > first and syntax.classes[content[end - 1]] == _BLANK:
+        end -= 1
+    return _Field(first, end, behind, 0, 0)
+
+
+@inlined
+def _hash(content: AnyArray, field: _Field, seed: int) -> int:
+    """Return 32 bits of a hash (FNV-1a) of the field's text."""
+    found = seed
+    for i in range(field.first, field.end):
+        found = (found ^ content[i]) * 1099511628211
+    return (found ^ (found >> 32)) & 0xFFFFFFFF
+
+
+@inlined
+def _is_text(content: AnyArray, field: _Field, table: _Table, value: int) -> bool:
+    """Return whether the text of the value is that of the field."""
+    begin = table.offsets[value]
+    if table.offsets[value + 1] - begin != field.end - field.first:
+        return False
+    i = field.first
+    while i < field.end and content[i] == table.texts[begin + i - field.first]:
+        i += 1
+    return i == field.end
+
+
+@inlined
+def _value_of(content: AnyArray, field: _Field, key: int, at: Any, table: _Table) -> int:
+    """Return the number of the field's value; one that the table has not is added to it."""
+    mask = len(table.slots) - 1
+    slot = (key ^ ((key >> _COLUMN_BIT) * _SPREAD)) & mask
+    value: int = table.slots[slot]
+    while value >= 0:
+        if table.keys[value] == key and _is_text(content, field, table, value):
+            return value
+        slot = (slot + 1) & mask
+        value = table.slots[slot]
+    value = at["values"]
+    at["values"] = value + 1
+    table.slots[slot] = value
+    table.keys[value] = key
+    place = table.offsets[value]
+    for i in range(field.first, field.end):
+        table.texts[place] = content[i]
+        place += 1
+    table.offsets[value + 1] = place
+    return value
+
+
+@kernel
+def _scan(
+    content: AnyArray, syntax: _Syntax, seed: int, place: Records, table: _Table, codes: AnyArray
+) -> int:
+    """Scan rows, beginning at `place[0]`; return why the scan stopped.
+
+    `place[0]` is then the next row, or the one that cannot be read. The content ends with a line
+    end. The keys of the table must have room for a row of new values (else the scan stops), its
+    texts for the whole content."""
+    classes = syntax.classes
+    width = len(codes)
+    at = place[0]
+    position = at["position"]
+    line = at["line"]
+    row = at["row"]
     while True:
-        place[0], place[1], place[2] = position, line, row
+        at["position"] = position
+        at["line"] = line
+        at["row"] = row
         if position == len(content):
             return _DONE
-        if count + columns > len(keys):
+        if at["values"] + width > len(table.keys):
             return _FULL
-        column, kind = 0, _OTHER
+        column = 0
+        kind = _OTHER
         while kind != _NEWLINE:
-            while classes[content[position]] == _BLANK:
-                position += 1
-            kind = classes[content[position]]
-            if kind == _NEWLINE and column == 0:
+            position = _after_blanks(content, classes, position)
+            if column == 0 and classes[content[position]] == _NEWLINE:
                 break  # a blank line
-            first, tag = position, column << 33
-            if kind == _QUOTE:
-                first += 1
-                kind = _OTHER
-                while kind != _QUOTE:
-                    position += 1
-                    if position == len(content):
-                        return _UNCLOSED
-                    kind = classes[content[position]]
-                    if kind == _NEWLINE:
-                        line += 1
-                    elif kind == _QUOTE and classes[content[position + 1]] == _QUOTE:
-                        position += 1
-                        tag |= 1 << 32
-                        kind = _OTHER
-                last = position
-                position += 1
+            if classes[content[position]] == _QUOTE:
+                field = _quoted_field(content, classes, position + 1)
             else:
-                while classes[content[position]] < stop:
-                    position += 1
-                last = position
-                while last > first and classes[content[last - 1]] == _BLANK:
-                    last -= 1
-            while classes[content[position]] == _BLANK:
-                position += 1
+                field = _plain_field(content, syntax, position)
+            if field.end < 0:
+                return _UNCLOSED
+            line += field.line_ends
+            position = _after_blanks(content, classes, field.behind)
             kind = classes[content[position]]
             if kind >= _SEPARATOR:
                 position += 1
-            elif stop == _SEPARATOR:
+            elif syntax.field_end == _SEPARATOR:
                 return _AFTER_QUOTE
-            if column < columns:
-                key = seed
-                for i in range(first, last):  # FNV-1a
-                    key = (key ^ content[i]) * 1099511628211
-                key = ((key ^ (key >> 32)) & 0xFFFFFFFF) | tag
-                slot = (key ^ (column * 0x9E3779B1)) & mask
-                value = slots[slot]
-                while value >= 0:
-                    begin, i = offsets[value], first
-                    if keys[value] == key and offsets[value + 1] - begin == last - first:
-                        while i < last and content[i] == texts[begin + i - first]:
-                            i += 1
-                        if i == last:
-                            break
-                    slot = (slot + 1) & mask
-                    value = slots[slot]
-                if value < 0:
-                    value = count
-                    slots[slot], keys[value], end = value, key, offsets[value]
-                    for i in range(first, last):
-                        texts[end] = content[i]
-                        end += 1
-                    count += 1
-                    place[3], offsets[count] = count, end
-                codes[column, row] = value
+            if column < width:
+                key = _hash(content, field, seed)
+                key |= (column << _COLUMN_BIT) | (field.doubled << _DOUBLED_BIT)
+                codes[column, row] = _value_of(content, field, key, at, table)
             column += 1
         line += 1
         if column == 0:
             position += 1
-        elif column == columns:
+        elif column == width:
             row += 1
         else:
-            place[4] = column
+            at["fields"] = column
             return _RAGGED
