@@ -26,8 +26,9 @@ import numpy as np
 
 from qubayes import Score, Workers, read, read_network
 from qubayes.candidates import CandidateSearch
-from qubayes.candidates.identify import checked, first_level, scan_level
-from qubayes.candidates.levels import Block, Level, make_above, make_bounds, next_level
+from qubayes.candidates.identify import checked, first_level, scan_blocks
+from qubayes.candidates.levels import Level, make_above, make_bounded, next_level
+from qubayes.candidates.scanning import Block
 from qubayes.data import Dataset, ReadSettings, write
 from qubayes.network import sample_dataset
 
@@ -139,13 +140,13 @@ def row(instance: Instance, score: str, beside: Path | None) -> str:
     below = 0
     for _ in range(most):
         above = make_above(level, last=False)
-        below += sum(len(block.child) for _, block in scan_level(level, above, Workers(1)))
+        below += sum(len(block.scores) for _, block in scan_blocks(level, above, Workers(1)))
         level = next_level(level, above)
     timed(level._replace(heads=level.heads[-1:]), bounded=True)  # compiles
     (bounded, found), (exact, wanted) = timed(level, bounded=True), timed(level, bounded=False)
     for block, other in zip(found, wanted, strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(block, other, strict=True))
-    sets, candidates = comb(dataset.n, most + 1), sum(len(block.child) for block in found)
+    sets, candidates = comb(dataset.n, most + 1), sum(len(block.scores) for block in found)
     there, ratio = "", ""
     if beside:
         nanoseconds, total = output(beside, LAST_LEVEL, instance.path, most, score).split()
@@ -161,10 +162,8 @@ def timed(level: Level, *, bounded: bool) -> tuple[float, list[Block]]:
     """Return the processor time of the level, and its blocks."""
     above, began = make_above(level, last=True), time.process_time()
     if bounded:
-        level = level._replace(
-            bounds=make_bounds(level.k, level.rows, level.rule, level.below.best)
-        )
-    blocks = [block for _, block in scan_level(level, above, Workers(1))]
+        level = make_bounded(level)
+    blocks = [block for _, block in scan_blocks(level, above, Workers(1))]
     return time.process_time() - began, blocks
 
 

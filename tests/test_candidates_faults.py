@@ -220,12 +220,12 @@ def test_finished_blocks_are_not_searched_again(blocks_and_result, tmp_path):
     path = tmp_path / "x.blocks"
     path.write_bytes(content)
     with Checkpoint(path, fingerprint(DATASET, SEARCH), resume=True) as kept:
-        index, block = max(kept.done.items(), key=lambda item: len(item[1].score))
-        assert len(block.score) > 0
-        kept.add(index, type(block)(block.child[:0], block.parents[:0], block.score[:0]))
+        index, block = max(kept.done.items(), key=lambda item: len(item[1].scores))
+        assert len(block.scores) > 0
+        kept.add(index, type(block)(block.families[:0], block.scores[:0]))
     forged = identify(DATASET, SEARCH, checkpoint=path, resume=True)
     whole = identify(DATASET, SEARCH)
-    assert forged.total == whole.total - len(block.score) and bytes_of(whole, tmp_path) == result
+    assert forged.total == whole.total - len(block.scores) and bytes_of(whole, tmp_path) == result
 
 
 @pytest.mark.parametrize(

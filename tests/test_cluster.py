@@ -117,8 +117,11 @@ def test_lower_levels_are_tasks_as_well(client, monkeypatch, dataset, score, kno
     monkeypatch.setattr(identify_module, "_LEAST_FOR_CLUSTER", 1)
     names = names_of_tasks(monkeypatch, identify_module)
     assert_same(identify(dataset, search, workers=Workers(cluster=client)), expected)
-    # levels 2, 3 and 4; level 1 is scanned here
-    assert names == ["scan_apart", "scan_apart", "scan"]
+    assert names == [
+        "scan_block_elsewhere",
+        "scan_block_elsewhere",
+        "scan_block",
+    ]  # levels 2, 3 and 4; level 1 is scanned here
 
 
 def test_pairs_are_screened_on_the_cluster(client, monkeypatch):

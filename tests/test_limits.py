@@ -7,9 +7,16 @@ import pytest
 
 from qubayes import DataError, FormatError, QubayesError, SettingError
 from qubayes.candidates import Candidates, CandidateSearch, identify
-from qubayes.candidates.counting import MOST_ROWS, Rows
-from qubayes.candidates.identify import MOST_BYTES, assemble, checked
-from qubayes.candidates.levels import make_above, next_level, prepare_rule, scan, split, start_level
+from qubayes.candidates.counting import MOST_COUNTED_ROWS, Rows
+from qubayes.candidates.identify import MOST_TABLE_BYTES, assemble, checked
+from qubayes.candidates.levels import (
+    make_above,
+    next_level,
+    prepare_rule,
+    scan_block,
+    split,
+    start_level,
+)
 from qubayes.data import Dataset, ReadSettings, read
 from qubayes.foundation.families import Families
 from qubayes.foundation.workers import Workers
@@ -37,24 +44,26 @@ def repeated(column: list[list[int]], arities: list[int], rows: int) -> Dataset:
 
 
 def test_rows_are_counted_up_to_the_limit_and_refused_beyond():
-    checked(repeated([[0], [0]], [2, 2], MOST_ROWS), CandidateSearch(1))
+    checked(repeated([[0], [0]], [2, 2], MOST_COUNTED_ROWS), CandidateSearch(1))
     with pytest.raises(DataError, match=r"2147483648 rows; at most 2147483647 can be counted"):
-        identify(repeated([[0], [0]], [2, 2], MOST_ROWS + 1), CandidateSearch(1))
+        identify(repeated([[0], [0]], [2, 2], MOST_COUNTED_ROWS + 1), CandidateSearch(1))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_counts_of_the_most_rows_do_not_overflow(name):
     """The kernels on distinct rows that occur 2^31 - 1 times together, against sums of `math.lgamma`."""
     codes = np.array([[0, 1, 2, 0], [0, 0, 1, 1], [1, 0, 1, 2]], dtype=np.uint8)
-    weights = np.array([MOST_ROWS - 1_000_003, 1_000_000, 2, 1], dtype=np.int32)
+    weights = np.array([MOST_COUNTED_ROWS - 1_000_003, 1_000_000, 2, 1], dtype=np.int32)
     dataset = Dataset(("a", "b", "c"), (tuple("xyz"), tuple("xy"), tuple("xyz")), codes)
-    rows = Rows(codes, np.array([3, 2, 3]), weights, np.zeros((3, 0), np.uint64), MOST_ROWS)
+    rows = Rows(codes, np.array([3, 2, 3]), weights, np.zeros((3, 0), np.uint64), MOST_COUNTED_ROWS)
     score = Score(name)
-    rule = prepare_rule(dataset, rows, score, [()] * 3)._replace(formula=score.formula(MOST_ROWS))
+    rule = prepare_rule(dataset, rows, score, [()] * 3)._replace(
+        formula=score.formula(MOST_COUNTED_ROWS)
+    )
     level, blocks = start_level(rows, rule, None, 3), []
     for k in (1, 2, 3):
         above = make_above(level, last=k == 3)
-        blocks += [scan((level, above), heads) for heads in split(level, 1000)]
+        blocks += [scan_block((level, above), heads) for heads in split(level, 1000)]
         level = next_level(level, above) if k < 3 else level
     found = assemble(dataset, CandidateSearch(2, score), blocks)
     for vertex in range(3):
@@ -179,7 +188,7 @@ def test_tables_up_to_the_limit_are_counted_without_overflow():
 def largest_search(n: int) -> int:
     """The most parents for which all sets can be numbered."""
     m, sets = 0, sum(math.comb(n, size) for size in range(4))
-    while 8 * (n + 1) * sets <= MOST_BYTES:
+    while 8 * (n + 1) * sets <= MOST_TABLE_BYTES:
         m += 1
         sets += math.comb(n, m + 3)
     return m

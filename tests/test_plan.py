@@ -23,7 +23,7 @@ from qubayes.candidates import (
     warn_of_most,
 )
 from qubayes.candidates.forecast import Pace, extrapolated, tried
-from qubayes.candidates.identify import first_level, scan_level
+from qubayes.candidates.identify import first_level, scan_blocks
 from qubayes.candidates.levels import make_above, next_level
 from qubayes.cli import app
 from qubayes.data import Dataset, write
@@ -105,7 +105,7 @@ def test_the_memory_is_that_of_the_tables(dataset):
     level = first_level(dataset, CandidateSearch(3))
     for _ in range(3):
         above = make_above(level, last=False)
-        for _ in scan_level(level, above, Workers(1)):
+        for _ in scan_blocks(level, above, Workers(1)):
             pass
         level = next_level(level, above)
     below = level.below

@@ -1,4 +1,4 @@
-"""The kernel that finds the sets of the last level that may hold a candidate, by an upper bound on their terms.
+"""The kernel `find_sets`: the sets of the last level that may hold a candidate set, by upper bounds.
 
 Most sets of the last level hold no candidate. A set is V = P + {y, x}, P of k-2 members. For each P
 and y an upper bound on the sum of the terms of V is computed for all x together; only the sets
@@ -12,13 +12,13 @@ An example with n = 4 variables and k = 3. P has m = k - 2 = 1 member; the prefi
 score of child 0 with {}, {1} or {3}; row 1 that of child 1 with {}, {0} or {3}; row 2 that of child
 3 with {}, {0} or {1}. The score of child 0 with {1, 3} is terms(V) - terms({1, 3}) - penalty. So
 terms(V) must exceed row 0 + terms({1, 3}) + penalty, or the like for child 1 or 3: the least of the
-three is least_terms[1]. If bound B is not above it, V is left out without counting; otherwise the
-bound by counts decides. If only {0, 1, 3} passes of {0, 1, 2}, {0, 1, 3}, {0, 2, 3} and {1, 2, 3},
-then x_start = [0, 1, 1, 1] and xs = [3].
+three is least[1]. If bound B is not above it, V is left out without counting; otherwise the bound
+by counts decides. If only {0, 1, 3} passes of {0, 1, 2}, {0, 1, 3}, {0, 2, 3} and {1, 2, 3}, then
+x_start = [0, 1, 1, 1] and xs = [3].
 
 Rows are one-hot: the weight of a row stands in the column of each of its states, in 16 bits. The
 counts of all x in a group of rows are the sum of the rows of the group. Rows are grouped by the
-state of P; of y only the rows in a rarer state are summed, and what is left of the group is in its
+state of P; of y only the rows in a rarer state are summed, and the others of the group are in its
 commonest state. Where all variables have at most two observed states, rows are bits and counts
 follow from those of smaller sets.
 
@@ -37,38 +37,55 @@ from ..foundation.jit import inlined, inner, kernel
 from ..foundation.words import LANES, add, append, move, popcount, subtract
 from ..scores.score import DECLARED, OBSERVED
 from .counting import Bits, add_to_prefix, set_prefix_cells
-from .scanning import (
-    FORBIDDEN,
-    REQUIRED,
-    Below,
-    Constraints,
-    Rule,
-    base_rank,
-)
+from .scanning import FORBIDDEN, REQUIRED, Below, Constraints, Rule, base_rank, common_length
 
-# how many counts below 4, below 8, below 16, and of any size, make one index of the table
-PACKED = (4, 3, 2, 1)
-# rows of TermBounds.children; the first two are those of TermBounds.by_cells
+# How many counts below 4, below 8, below 16, and of any size, make one index of the table of terms.
+COUNTS_AN_INDEX = (4, 3, 2, 1)
+# Rows of TermBounds.children; the first two are those of TermBounds.by_cells.
 LOG, INVERSE, RATIO = range(3)
-LEAST, MOST, GAIN = 0, 1, 5  # rows of Scratch.by_x, as in ByX
 
 
 class WideRows(NamedTuple):
     """One-hot rows. The commonest state of each variable has the last code."""
 
     codes: AnyArray  # (n, R) uint32
-    # (R * pitch,) uint16; the column after the last state holds the weight of the row
-    onehot: AnyArray
+    onehot: AnyArray  # (R * pitch,) uint16; the column after the last state: weight of the row
     pitch: int
-    start: Ints  # (n + 1,) first column of each variable
+    start: Ints  # (n + 1,) first column of each variable; the last: column of the weights
     # rows in which a variable is not in its commonest state, one variable after the other
     rare: AnyArray
     rare_state: AnyArray  # its state there
     rare_start: Ints  # (n + 1,) where each variable begins in `rare`
 
 
+class Groups(NamedTuple):
+    """One-hot rows with the memory of one thread. Depth d: groups of rows by the first d of P."""
+
+    rows: WideRows
+    label: AnyArray  # (k-1, R) uint32: group of each row; 0: the row is alone in its state
+    sizes: Ints  # (k-1, 2) number of groups; of rows alone in their state
+    total: AnyArray  # (k-1, groups * pitch) uint16: sum of the rows of each group
+    sums: AnyArray  # uint16: sum of the rows of each group and state of the next member
+    new_label: AnyArray  # uint32: label of each group and state
+    cells_of: Ints  # (4, cells) cells of two rows and more, by size: below 4, 8, 16; the others
+    number: Ints  # (4,) how many there are of each kind
+    indices: AnyArray  # uint16: rows of indices of the table
+    columns: Ints  # packed sum of each column
+
+
+class PairBits(NamedTuple):
+    """Rows as bits with the memory of one thread. Row `mask`: exactly these members of P are 1."""
+
+    bits: Bits
+    of_p: Ints  # (2^(k-2),) number of rows
+    of_x: AnyArray  # (2^(k-2), n) uint32: number of rows in which x is 1 too
+    of_both: AnyArray  # (2^(k-2), n) uint32 [, i]: number of rows in which y and x are 1 too
+    place: Ints  # (2^(k-2),) where the all-ones counts of the members, y and x begin in bits.ones
+    with_y: Words  # (words,) rows in which all members of P, and y, are 1
+
+
 class TermBounds(NamedTuple):
-    """What bounds the terms of a set: number of cells n, moments M0 and M1 of the counts, packed into one integer."""
+    """Bounds on terms by a number of cells n and moments M0, M1 of the counts, packed together."""
 
     # packed terms of the counts 0 .. N, then those of four, three and two small counts together
     table: Ints
@@ -83,33 +100,15 @@ class TermBounds(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Memory of one thread. Depth d is the partition by the first d members of P."""
+    """Memory of one thread, whatever the form of the rows. [., i] is of x = y + 1 + i."""
 
-    label: AnyArray  # (k-1, R) uint32: group of each row; 0: the row is alone in its state
-    groups: Ints  # (k-1, 2) number of groups; of rows alone in their state
-    total: AnyArray  # (k-1, groups * pitch) uint16: sum of the rows of each group
-    sums: AnyArray  # uint16: sum of the rows of each group and state of the next member
-    new_label: AnyArray  # uint32: label of each group and state
-    cells_of: Ints  # (4, cells) cells of two rows and more, by size: below 4, 8, 16; the others
-    number: Ints  # (4,) how many there are of each kind
-    indices: AnyArray  # uint16: rows of indices of the table
-    columns: Ints  # packed sum of each column
-    packed: Ints  # (n,) [i]: packed sum of x = y + 1 + i
-    members: Ints  # (k,)
+    members: Ints  # (k,) P, y and x
     starts: Ints  # (k, k) parts of ranks that hold for a whole P
-    shared: Floats  # (k, n) [t, x]: best score of child v_t with subsets of P − v_t + x
-    # (k, n) [t, i]: best score of child v_t with any proper subset of V − v_t
+    shared: Floats  # (k, n) [t, x]: best score of child v_t with subsets of P - v_t + x
+    # (k, n) [t, i]: best score of child v_t with any proper subset of V - v_t
     best_subset_scores: Floats
-    # (6, n) [., i]: what the terms of V must exceed, their bound B, n, M0, M1, most that a child
-    # can gain
-    by_x: Floats
-    # (2, 2^(k-2), n) uint32, bits: rows in which exactly these members of P, and x, are 1; and y
-    # and x
-    cells: AnyArray
-    # (2, 2^(k-2)) bits: rows in which exactly these members of P are 1; where they, y and x are in
-    # `ones`
-    masks: Ints
-    both: Words  # (words,) bits: rows in which all members of P, and y, are 1
+    packed: Ints  # (n,) [i]: packed sum of the terms of V
+    by_x: Floats  # (6, n) the rows of ByX
 
 
 class ByX(NamedTuple):
@@ -126,8 +125,8 @@ class ByX(NamedTuple):
 @kernel
 def find_sets(
     prefixes: SmallInts,
-    wide: WideRows | None,
-    bits: Bits | None,
+    groups: Groups | None,
+    bits: PairBits | None,
     rule: Rule,
     bounds: TermBounds,
     constraints: Constraints | None,
@@ -138,53 +137,47 @@ def find_sets(
 ) -> int:
     """Set xs[x_start[p] .. x_start[p+1]-1] to the x for which prefix p and x may hold a candidate.
 
-    Exactly one of `wide` and `bits` is given. Prefixes are P and y, in lexicographic order. Returns
-    the number of sets whose terms were bounded by counting."""
-    n, m = len(rule.children), prefixes.shape[1] - 1
-    members, least_terms, gains = scratch.members, scratch.by_x[LEAST], scratch.by_x[GAIN]
-    # whether the prior depends on the child
-    by_child = rule.formula.spread == OBSERVED and rule.formula.prior > 0.0
-    found, counted = 0, 0
+    Exactly one of `groups` and `bits` is given. Prefixes are P and y, in lexicographic order.
+    Returns the number of sets whose terms were bounded by counting."""
+    n = len(rule.children)
+    m = prefixes.shape[1] - 1
+    members = scratch.members
+    by_x = _rows(scratch.by_x)
+    by_child = rule.formula.spread == OBSERVED and rule.formula.prior > 0.0  # the prior of a cell
+    known = 0  # how many members of P are those of the prefix before
+    found = 0
+    counted = 0
     for p in range(len(prefixes)):
-        same = p > 0  # as the P before, up to here
-        for t in range(m):
-            same = same and members[t] == prefixes[p, t]
-            if not same:
-                members[t] = prefixes[p, t]
-                if bits is not None:  # None is a type to numba: one branch is compiled
-                    add_to_prefix(t, members[t], bits)
-                if wide is not None:
-                    _split(t, members[t], n, wide, scratch)
-        if not same:
-            _set_ranks(n, m, below, scratch)
-            if bits is not None:
-                _start_bits(n, m, below, bits, scratch)
+        known = common_length(members, prefixes[p], known)
+        if known < m:
+            _set_prefix(known, n, prefixes[p], groups, bits, below, scratch)
+            known = m
         members[m] = prefixes[p, m]
         first = members[m] + 1
-        width, pair = n - first, first - below.binomials[2, first] - (n - 1)
+        width = n - first
+        pair = first - below.binomials[2, first] - (n - 1)  # the part of y and x in ranks, less i
         _set_best_subset_scores(m, pair, width, below, bounds, scratch)
         if constraints is not None:
             _forbid(m, width, constraints, scratch)
-        _set_least_terms(m, pair, width, by_child, rule, bounds, below, scratch)
-        low, high = 0, width
-        while low < high and least_terms[low] == inf:
-            low += 1
-        while low < high and least_terms[high - 1] == inf:
-            high -= 1
+        if by_child:
+            _set_least_terms_of_all(m, width, scratch)
+        else:
+            _set_least_terms(m, pair, width, rule, bounds, below, scratch)
+        low, high = _open_range(by_x.least, width)
         if low < high:
             counted += high - low
             alone = 0
-            if bits is not None:
+            if bits is not None:  # None is a type to numba: one branch is compiled
                 _count_bits(m, pair, low, high, bits, bounds, scratch)
-            if wide is not None:
-                alone = _count_rows(m, first + low, first + high, n, wide, bounds, scratch)
+            if groups is not None:
+                alone = _count_rows(m, first + low, first + high, groups, bounds, scratch)
             _unpack(width, alone, bounds, scratch)
             if by_child:
                 _set_gains_by_child(m, pair, width, rule, bounds, below, scratch)
             else:
                 _set_gains(m, width, rule, bounds, scratch)
             for i in range(low, high):
-                if gains[i] > 0.0:
+                if by_x.gain[i] > 0.0:
                     xs[found] = first + i
                     found += 1
         x_start[p + 1] = found
@@ -192,21 +185,43 @@ def find_sets(
 
 
 @inner
+def _set_prefix(
+    known: int,
+    n: int,
+    prefix: SmallInts,
+    groups: Groups | None,
+    bits: PairBits | None,
+    below: Below,
+    scratch: Scratch,
+) -> None:
+    """Set P to all but the last of the prefix; its first `known` members are set already."""
+    m = len(prefix) - 1
+    for t in range(known, m):
+        scratch.members[t] = prefix[t]
+        if bits is not None:
+            add_to_prefix(t, scratch.members[t], bits.bits)
+        if groups is not None:
+            _split(t, scratch.members[t], groups)
+    _set_ranks(n, m, below, scratch)
+    if bits is not None:
+        _start_bits(n, m, below, bits, scratch)
+
+
+@inner
 def _set_ranks(n: int, m: int, below: Below, scratch: Scratch) -> None:
     """Set the parts of ranks that P makes, by what is left out of it."""
-    members, starts, binomials, first = (
-        scratch.members,
-        scratch.starts,
-        below.binomials,
-        scratch.members[m - 1] + 1,
-    )
+    members = scratch.members
+    starts = scratch.starts
+    binomials = below.binomials
+    first = members[m - 1] + 1
     for t in range(m):
         for u in range(m):
-            if u != t:  # P − t − u + (y, x)
+            if u != t:  # P - t - u + (y, x)
                 starts[t, u] = base_rank(members, m, t, u, m, binomials)
-        starts[t, t] = base_rank(members, m, t, -1, m + 1, binomials)  # P − t + (y, x)
-        starts[t, m] = base_rank(members, m, t, -1, m, binomials) - (n - 1)  # P − t + x
-        row, best = scratch.shared[t, first:], below.best[members[t], starts[t, m] + first :]
+        starts[t, t] = base_rank(members, m, t, -1, m + 1, binomials)  # P - t + (y, x)
+        starts[t, m] = base_rank(members, m, t, -1, m, binomials) - (n - 1)  # P - t + x
+        row = scratch.shared[t, first:]
+        best = below.best[members[t], starts[t, m] + first :]
         for i in range(len(row)):
             row[i] = best[i]
     starts[m, 0] = base_rank(members, m, -1, -1, m, binomials)  # P
@@ -214,26 +229,46 @@ def _set_ranks(n: int, m: int, below: Below, scratch: Scratch) -> None:
 
 
 @inlined
+def _open_range(least: Floats, width: int) -> tuple[int, int]:
+    """Return the range of x outside of which no set can pass."""
+    low = 0
+    high = width
+    while low < high and least[low] == inf:
+        low += 1
+    while low < high and least[high - 1] == inf:
+        high -= 1
+    return low, high
+
+
+@inlined
 def _set_best_subset_scores(
     m: int, pair: int, width: int, below: Below, bounds: TermBounds, scratch: Scratch
 ) -> None:
     """Set the best score of the proper subsets of each child's parents, for every x."""
-    starts, bests, y = scratch.starts, scratch.best_subset_scores, scratch.members[m]
+    starts = scratch.starts
+    bests = scratch.best_subset_scores
+    y = scratch.members[m]
     for t in range(m):
-        row, shared = bests[t], scratch.shared[t]
-        of_y, of_x = shared[y], shared[y + 1 :]
+        row = bests[t]
+        shared = scratch.shared[t]
+        of_y = shared[y]
+        of_x = shared[y + 1 :]
         for i in range(width):
             row[i] = max(of_y, of_x[i])
         for u in range(m):
             if u != t:
                 _raise(row, below.best[scratch.members[t], starts[t, u] + pair :], width)
-    rank, of_y, row = starts[m, 0], bests[m], bests[m + 1]
-    best_of_y, best_of_x = below.best[y], bounds.best[rank, y + 1 :]
+    rank = starts[m, 0]
+    best_of_y = below.best[y]
+    best_of_x = bounds.best[rank, y + 1 :]
+    child_y = bests[m]
+    child_x = bests[m + 1]
     for i in range(width):
-        of_y[i], row[i] = best_of_y[rank], best_of_x[i]
+        child_y[i] = best_of_y[rank]
+        child_x[i] = best_of_x[i]
     for u in range(m):
-        _raise(of_y, best_of_y[starts[u, m] + y + 1 :], width)
-        _raise(row, bounds.best[starts[u, m] + y, y + 1 :], width)
+        _raise(child_y, best_of_y[starts[u, m] + y + 1 :], width)
+        _raise(child_x, bounds.best[starts[u, m] + y, y + 1 :], width)
 
 
 @inlined
@@ -245,19 +280,36 @@ def _raise(row: Floats, others: Floats, width: int) -> None:
 
 @inner
 def _forbid(m: int, width: int, constraints: Constraints, scratch: Scratch) -> None:
-    """Set the best subset scores of families that prior knowledge rules out to +inf: nothing beats that."""
-    members, edges = scratch.members, constraints.edges
+    """Set the best subset scores of families that are not allowed to +inf: nothing beats that."""
+    members = scratch.members
     for i in range(width):
         members[m + 1] = members[m] + 1 + i
         for t in range(m + 2):
-            child, held = members[t], 0
+            child = members[t]
+            held = 0
             barred = m + 1 > constraints.limits[child]["most"]
             for u in range(m + 2):
                 if u != t:
-                    barred = barred or edges[child, members[u]] == FORBIDDEN
-                    held += edges[child, members[u]] == REQUIRED
+                    edge = constraints.edges[child, members[u]]
+                    barred = barred or edge == FORBIDDEN
+                    held += edge == REQUIRED
             if barred or held < constraints.limits[child]["required"]:
                 scratch.best_subset_scores[t, i] = inf
+
+
+@inlined
+def _set_least_terms_of_all(m: int, width: int, scratch: Scratch) -> None:
+    """Set the least best score of the children: where it is +inf, no child is left.
+
+    Where the prior depends on the child, so does what the terms must exceed; `_set_gains_by_child`
+    compares."""
+    least = scratch.by_x[0]
+    for i in range(width):
+        least[i] = inf
+    for t in range(m + 2):
+        best = scratch.best_subset_scores[t]
+        for i in range(width):
+            least[i] = min(least[i], best[i])
 
 
 @inner
@@ -265,51 +317,74 @@ def _set_least_terms(
     m: int,
     pair: int,
     width: int,
-    by_child: bool,
     rule: Rule,
     bounds: TermBounds,
     below: Below,
     scratch: Scratch,
 ) -> None:
-    """Set what the terms of V must exceed for some child to gain; +inf where they cannot.
-
-    Where the prior depends on the child, least terms differ by child: +inf only if no child is
-    left."""
-    members, starts, bests, children = (
-        scratch.members,
-        scratch.starts,
-        scratch.best_subset_scores,
-        rule.children,
-    )
-    least_terms, most_terms, y = scratch.by_x[LEAST], scratch.by_x[MOST], members[m]
-    states = children["states"][y + 1 :]
+    """Set what the terms of V must exceed for some child to gain; +inf where they cannot."""
+    by_x = _rows(scratch.by_x)
     for i in range(width):
-        least_terms[i] = most_terms[i] = inf
-    if by_child:
-        for t in range(m + 2):
-            for i in range(width):
-                least_terms[i] = min(least_terms[i], bests[t, i])
-        return
-    free = rule.formula.penalty * children[y]["states"]
+        by_x.least[i] = inf
+        by_x.most[i] = inf
+    free = rule.formula.penalty * rule.children[scratch.members[m]]["states"]
     for t in range(m):
-        free *= children[members[t]]["states"]
+        free *= rule.children[scratch.members[t]]["states"]
     for t in range(m + 1):
-        child, row = members[t], bests[t]
-        place = starts[t, t] + pair if t < m else starts[m, 1] + y + 1
-        terms, cells = below.terms[children[child]["column"], place:], below.cells[place:]
-        joint, ratio = below.terms[0, place:], bounds.children[RATIO, child]
-        parameters = free * (1.0 - 1.0 / children[child]["states"])
-        for i in range(width):
-            least_terms[i] = min(least_terms[i], row[i] + terms[i] + parameters * states[i])
-            most_terms[i] = min(most_terms[i], joint[i] - cells[i] * ratio)
-    row, rank = bests[m + 1], starts[m, 1] + y
-    classes, ratios = children["column"][y + 1 :], bounds.children[RATIO, y + 1 :]
+        _lower_to_terms_of(t, m, pair, width, free, rule, bounds, below, scratch)
+    _lower_to_terms_of_x(m, width, free, rule, bounds, below, scratch)
     for i in range(width):
-        terms_of_x = below.terms[classes[i], rank]
-        least_terms[i] = min(least_terms[i], row[i] + terms_of_x + free * (states[i] - 1.0))
-        most_terms[i] = min(most_terms[i], below.terms[0, rank] - below.cells[rank] * ratios[i])
-        if most_terms[i] + bounds.rounding <= least_terms[i]:
-            least_terms[i] = inf
+        if by_x.most[i] + bounds.rounding <= by_x.least[i]:
+            by_x.least[i] = inf
+
+
+@inlined
+def _lower_to_terms_of(
+    t: int,
+    m: int,
+    pair: int,
+    width: int,
+    free: float,
+    rule: Rule,
+    bounds: TermBounds,
+    below: Below,
+    scratch: Scratch,
+) -> None:
+    """Lower the least and the most terms to those by the child v_t, whose parents are V - v_t."""
+    first = scratch.members[m] + 1
+    child = scratch.members[t]
+    parents = scratch.starts[t, t] + pair if t < m else scratch.starts[m, 1] + first
+    terms = below.terms[rule.children[child]["column"], parents:]
+    joint = below.terms[0, parents:]
+    cells = below.cells[parents:]
+    best = scratch.best_subset_scores[t]
+    states = rule.children["states"][first:]
+    by_x = _rows(scratch.by_x)
+    ratio = bounds.children[RATIO, child]
+    parameters = free * (1.0 - 1.0 / rule.children[child]["states"])
+    for i in range(width):
+        by_x.least[i] = min(by_x.least[i], best[i] + terms[i] + parameters * states[i])
+        by_x.most[i] = min(by_x.most[i], joint[i] - cells[i] * ratio)
+
+
+@inlined
+def _lower_to_terms_of_x(
+    m: int, width: int, free: float, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
+) -> None:
+    """Lower the least and the most terms to those by the child x, whose parents are P + {y}."""
+    first = scratch.members[m] + 1
+    parents = scratch.starts[m, 1] + first - 1
+    joint = below.terms[0, parents]
+    cells = below.cells[parents]
+    best = scratch.best_subset_scores[m + 1]
+    states = rule.children["states"][first:]
+    columns = rule.children["column"][first:]
+    ratios = bounds.children[RATIO, first:]
+    by_x = _rows(scratch.by_x)
+    for i in range(width):
+        terms = below.terms[columns[i], parents]
+        by_x.least[i] = min(by_x.least[i], best[i] + terms + free * (states[i] - 1.0))
+        by_x.most[i] = min(by_x.most[i], joint - cells * ratios[i])
 
 
 @inlined
@@ -347,7 +422,7 @@ def _set_gains(m: int, width: int, rule: Rule, bounds: TermBounds, scratch: Scra
     inverses = bounds.children[INVERSE, first:]
     share = rule.formula.prior
     log_share = log(share) if share > 0.0 else 0.0
-    # else M1 is 0: the whole prior in a cell
+    # If the prior is not divided among the cells, M1 is 0 and each cell has the whole of it.
     shared = 1.0 if rule.formula.spread == DECLARED and share > 0.0 else 0.0
     for t in range(m + 1):
         share *= bounds.children[INVERSE, scratch.members[t]]
@@ -362,12 +437,12 @@ def _set_gains_by_child(
     m: int, pair: int, width: int, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
 ) -> None:
     """Set the same where the prior depends on the child: the most that any child can gain."""
-    gains = scratch.by_x[GAIN]
+    by_x = _rows(scratch.by_x)
     free = rule.formula.penalty
     for t in range(m + 1):
         free *= rule.children[scratch.members[t]]["states"]
     for i in range(width):
-        gains[i] = -inf
+        by_x.gain[i] = -inf
     for t in range(m + 1):
         _raise_to_gains_of(t, m, pair, width, free, rule, bounds, below, scratch)
     _raise_to_gains_of_x(m, width, free, rule, bounds, below, scratch)
@@ -385,13 +460,13 @@ def _raise_to_gains_of(
     below: Below,
     scratch: Scratch,
 ) -> None:
-    """Raise the gains to those of the child v_t, whose parents are V − v_t."""
+    """Raise the gains to those of the child v_t, whose parents are V - v_t."""
     first = scratch.members[m] + 1
     child = scratch.members[t]
     parents = scratch.starts[t, t] + pair if t < m else scratch.starts[m, 1] + first
     terms = below.terms[0, parents:]
     cells = below.cells[parents:]
-    bests = scratch.best_subset_scores[t]
+    best = scratch.best_subset_scores[t]
     states = rule.children["states"][first:]
     by_x = _rows(scratch.by_x)
     share = rule.formula.prior * bounds.children[INVERSE, child]
@@ -402,7 +477,7 @@ def _raise_to_gains_of(
     for i in range(width):
         number = np.uint32(cells[i])
         most = _most_terms(by_x, i, share * inverses[number], log_share - logs[number])
-        by_x.gain[i] = max(by_x.gain[i], most - bests[i] - terms[i] - costs * states[i])
+        by_x.gain[i] = max(by_x.gain[i], most - best[i] - terms[i] - costs * states[i])
 
 
 @inlined
@@ -414,7 +489,7 @@ def _raise_to_gains_of_x(
     parents = scratch.starts[m, 1] + first - 1
     terms = below.terms[0, parents]
     cells = below.cells[parents]
-    bests = scratch.best_subset_scores[m + 1]
+    best = scratch.best_subset_scores[m + 1]
     states = rule.children["states"][first:]
     logs = bounds.children[LOG, first:]
     inverses = bounds.children[INVERSE, first:]
@@ -423,168 +498,215 @@ def _raise_to_gains_of_x(
     log_share = log(rule.formula.prior) - bounds.by_cells[LOG, cells]
     for i in range(width):
         most = _most_terms(by_x, i, share * inverses[i], log_share - logs[i])
-        by_x.gain[i] = max(by_x.gain[i], most - bests[i] - terms - free * (states[i] - 1.0))
+        by_x.gain[i] = max(by_x.gain[i], most - best[i] - terms - free * (states[i] - 1.0))
 
 
 @inner
-def _sum_rows(
-    depth: int, y: int, column: int, stride: int, size_at: int, wide: WideRows, scratch: Scratch
-) -> None:
-    """Set `sums`: a row of counts, from `column` on, for each group and state of y; the commonest state is the last."""
-    sums, label, states = scratch.sums, scratch.label[depth], wide.start[y + 1] - wide.start[y]
-    begin, end, groups = wide.rare_start[y], wide.rare_start[y + 1], scratch.groups[depth, 0]
-    rare, rare_state = wide.rare[begin:end], wide.rare_state[begin:end]
-    for i in range((groups + 1) * states * stride):
+def _sum_rows(depth: int, y: int, column: int, stride: int, groups: Groups) -> None:
+    """Set `sums`: a row of `stride` counts, from `column` on, for each group and state of y."""
+    rows = groups.rows
+    sums = groups.sums
+    label = groups.label[depth]
+    n_groups = groups.sizes[depth, 0]
+    states = rows.start[y + 1] - rows.start[y]
+    size_at = rows.start[-1] - column
+    rare = rows.rare[rows.rare_start[y] : rows.rare_start[y + 1]]
+    rare_state = rows.rare_state[rows.rare_start[y] : rows.rare_start[y + 1]]
+    for i in range((n_groups + 1) * states * stride):
         sums[i] = 0
     for j in range(len(rare)):
         cell = np.int64(label[rare[j]]) * states + np.int64(rare_state[j])
-        add(sums, cell * stride, wide.onehot, np.int64(rare[j]) * wide.pitch + column, stride)
-    for g in range(1, groups + 1):
-        rest = ((g + 1) * states - 1) * stride
-        move(sums, rest, scratch.total[depth], g * wide.pitch + column, stride)
+        add(sums, cell * stride, rows.onehot, np.int64(rare[j]) * rows.pitch + column, stride)
+    for g in range(1, n_groups + 1):
+        commonest = ((g + 1) * states - 1) * stride
+        move(sums, commonest, groups.total[depth], g * rows.pitch + column, stride)
         for q in range(1, states):
-            if sums[rest - q * stride + size_at] > 0:
-                subtract(sums, rest, sums, rest - q * stride, stride)
+            other = commonest - q * stride
+            if sums[other + size_at] > 0:
+                subtract(sums, commonest, sums, other, stride)
 
 
 @inner
-def _split(depth: int, y: int, n: int, wide: WideRows, scratch: Scratch) -> None:
-    """Split the partition at `depth` by y, into depth + 1."""
-    column, states = wide.start[y + 1], wide.start[y + 1] - wide.start[y]
-    size_at = wide.start[n] - column
+def _split(depth: int, y: int, groups: Groups) -> None:
+    """Split the groups at `depth` by y, into depth + 1."""
+    rows = groups.rows
+    column = rows.start[y + 1]
+    states = column - rows.start[y]
+    size_at = rows.start[-1] - column
     stride = (size_at + LANES) & -LANES
-    _sum_rows(depth, y, column, stride, size_at, wide, scratch)
-    sums, total, new_label = scratch.sums, scratch.total[depth + 1], scratch.new_label
-    fresh, alone = 0, scratch.groups[depth, 1]
-    for cell in range((scratch.groups[depth, 0] + 1) * states):
+    _sum_rows(depth, y, column, stride, groups)
+    sums = groups.sums
+    new_label = groups.new_label
+    fresh = 0
+    alone = groups.sizes[depth, 1]
+    for cell in range((groups.sizes[depth, 0] + 1) * states):
+        size = sums[cell * stride + size_at]
         new_label[cell] = 0
         if cell >= states:  # rows of group 0 are alone already
-            alone += sums[cell * stride + size_at] == 1
-            if sums[cell * stride + size_at] > 1:
+            alone += size == 1
+            if size > 1:
                 fresh += 1
                 new_label[cell] = fresh
-                move(total, fresh * wide.pitch + column, sums, cell * stride, stride)
-    scratch.groups[depth + 1, 0], scratch.groups[depth + 1, 1] = fresh, alone
-    old, label, codes = scratch.label[depth], scratch.label[depth + 1], wide.codes[y]
+                place = fresh * rows.pitch + column
+                move(groups.total[depth + 1], place, sums, cell * stride, stride)
+    groups.sizes[depth + 1, 0] = fresh
+    groups.sizes[depth + 1, 1] = alone
+    old = groups.label[depth]
+    label = groups.label[depth + 1]
+    codes = rows.codes[y]
     for row in range(len(label)):
         label[row] = new_label[np.uint64(old[row]) * np.uint64(states) + np.uint64(codes[row])]
 
 
 @inner
 def _count_rows(
-    m: int, first: int, last: int, n: int, wide: WideRows, bounds: TermBounds, scratch: Scratch
+    m: int, first: int, last: int, groups: Groups, bounds: TermBounds, scratch: Scratch
 ) -> int:
-    """Set the packed moments of P + {y, x} for x in first .. last-1; return the number of rows alone in P + {y}."""
-    y, column, columns, number = (
-        scratch.members[m],
-        wide.start[first],
-        scratch.columns,
-        scratch.number,
-    )
-    size_at, width, states = (
-        wide.start[n] - column,
-        wide.start[last] - column,
-        wide.start[y + 1] - wide.start[y],
-    )
-    stride, alone = (size_at + LANES) & -LANES, scratch.groups[m, 1]
-    _sum_rows(m, y, column, stride, size_at, wide, scratch)
-    for kind in range(len(number)):
-        number[kind] = 0
-    for cell in range(states, (scratch.groups[m, 0] + 1) * states):
-        size = scratch.sums[cell * stride + size_at]
-        # without branches, which the processor could not predict
-        kind = (size > 3) + (size > 7) + (size > 15)
-        scratch.cells_of[kind, number[kind]] = cell
-        number[kind] += size > 1
-        alone += size == 1
-    for c in range(width):
-        columns[c] = 0
-    for kind in range(len(number)):
-        n_rows, table = _pack(kind, stride, scratch), bounds.table[bounds.start[kind] :]
-        for j in range(n_rows):
-            row = scratch.indices[j * stride :]
-            for c in range(width):
-                columns[c] += table[row[c]]
+    """Set the packed moments of P + {y, x} for x in first .. last-1.
+
+    Returns the number of rows alone in their state of P + {y}."""
+    rows = groups.rows
+    columns = groups.columns
+    y = scratch.members[m]
+    column = rows.start[first]
+    stride = (rows.start[-1] - column + LANES) & -LANES
+    _sum_rows(m, y, column, stride, groups)
+    alone = _sort_cells(m, rows.start[y + 1] - rows.start[y], rows.start[-1] - column, groups)
+    _sum_columns(rows.start[last] - column, stride, groups, bounds)
     for x in range(first, last):
         total = 0
-        for c in range(wide.start[x] - column, wide.start[x + 1] - column):
+        for c in range(rows.start[x] - column, rows.start[x + 1] - column):
             total += columns[c]
         scratch.packed[x - y - 1] = total
     return int(alone)
 
 
 @inlined
-def _pack(kind: int, stride: int, scratch: Scratch) -> int:
-    """Set the rows of indices, each of several rows of counts of this kind; return how many there are."""
-    n_rows, room = 0, 0
-    for j in range(scratch.number[kind]):
-        counts = scratch.cells_of[kind, j] * stride
+def _sort_cells(depth: int, states: int, size_at: int, groups: Groups) -> int:
+    """List the cells of two rows and more by their size; return the number of rows alone."""
+    number = groups.number
+    stride = (size_at + LANES) & -LANES
+    alone: int = groups.sizes[depth, 1]
+    for kind in range(len(number)):
+        number[kind] = 0
+    for cell in range(states, (groups.sizes[depth, 0] + 1) * states):
+        size = groups.sums[cell * stride + size_at]
+        # without branches, which the processor could not predict
+        kind = (size > 3) + (size > 7) + (size > 15)
+        groups.cells_of[kind, number[kind]] = cell
+        number[kind] += size > 1
+        alone += size == 1
+    return alone
+
+
+@inlined
+def _sum_columns(width: int, stride: int, groups: Groups, bounds: TermBounds) -> None:
+    """Set the packed sum of each of `width` columns: the terms of its counts in all cells."""
+    columns = groups.columns
+    for c in range(width):
+        columns[c] = 0
+    for kind in range(len(groups.number)):
+        n_rows = _pack(kind, stride, groups)
+        table = bounds.table[bounds.start[kind] :]
+        for j in range(n_rows):
+            row = groups.indices[j * stride :]
+            for c in range(width):
+                columns[c] += table[row[c]]
+
+
+@inlined
+def _pack(kind: int, stride: int, groups: Groups) -> int:
+    """Set the rows of indices, each of several rows of counts of this kind; return their number."""
+    n_rows = 0
+    room = 0
+    for j in range(groups.number[kind]):
+        counts = groups.cells_of[kind, j] * stride
         if room == 0:
-            move(scratch.indices, n_rows * stride, scratch.sums, counts, stride)
-            n_rows, room = n_rows + 1, len(PACKED) - kind
+            move(groups.indices, n_rows * stride, groups.sums, counts, stride)
+            n_rows += 1
+            room = len(COUNTS_AN_INDEX) - kind
         else:
-            append(kind + 2, scratch.indices, (n_rows - 1) * stride, scratch.sums, counts, stride)
+            append(kind + 2, groups.indices, (n_rows - 1) * stride, groups.sums, counts, stride)
         room -= 1
     return n_rows
 
 
 @inner
-def _start_bits(n: int, m: int, below: Below, bits: Bits, scratch: Scratch) -> None:
+def _start_bits(n: int, m: int, below: Below, pairs: PairBits, scratch: Scratch) -> None:
     """Set the counts of P and of all P + {x}."""
-    members, binomials, first = scratch.members, below.binomials, scratch.members[m - 1] + 1
-    set_prefix_cells(members, m, binomials, bits)
+    bits = pairs.bits
+    members = scratch.members
+    first = members[m - 1] + 1
+    set_prefix_cells(members, m, below.binomials, bits)
     for mask in range(1 << m):
-        size = popcount(mask)
-        place, left = bits.start[size + 2] + binomials[size + 2, 0] - 1, size + 2
+        size = popcount(mask) + 2  # of these members, y and x
+        place = bits.start[size] + below.binomials[size, 0] - 1
         for t in range(m):
             if mask >> t & 1:
-                place -= binomials[left, members[t] + 1]
-                left -= 1
-        scratch.masks[0, mask], scratch.masks[1, mask] = bits.cells[mask], place
-        cells, ones = scratch.cells[0, mask, first:], bits.ones[bits.bases[mask] + first :]
+                place -= below.binomials[size, members[t] + 1]
+                size -= 1
+        pairs.of_p[mask] = bits.cells[mask]
+        pairs.place[mask] = place
+        cells = pairs.of_x[mask, first:]
+        ones = bits.ones[bits.bases[mask] + first :]
         for i in range(n - first):
             cells[i] = ones[i]
-    _exactly(m, scratch.cells[0, :, first:], n - first)
+    _make_exact(m, pairs.of_x[:, first:], n - first)
 
 
 @inner
-def _exactly(m: int, cells: AnyArray, width: int) -> None:
+def _make_exact(m: int, cells: AnyArray, width: int) -> None:
     """Turn the counts of "all of mask are 1" into those of "exactly mask is 1", for every x."""
     for t in range(m):
         for mask in range(1 << m):
             if not mask >> t & 1:
-                row, more = cells[mask], cells[mask | 1 << t]
+                row = cells[mask]
+                more = cells[mask | 1 << t]
                 for i in range(width):
                     row[i] -= more[i]
 
 
 @inner
 def _count_bits(
-    m: int, pair: int, low: int, high: int, bits: Bits, bounds: TermBounds, scratch: Scratch
+    m: int, pair: int, low: int, high: int, pairs: PairBits, bounds: TermBounds, scratch: Scratch
 ) -> None:
     """Set the packed moments of P + {y, x} for x = y + 1 + i with i in low .. high-1."""
-    cells, both, table, y = scratch.cells[1], scratch.both, bounds.table, scratch.members[m]
-    full, width, packed = (1 << m) - 1, high - low, scratch.packed[low:]
-    for mask in range(full):
-        row, place = cells[mask], scratch.masks[1, mask] + pair + low
-        ones = bits.ones[place:]
+    y = scratch.members[m]
+    width = high - low
+    table = bounds.table
+    packed = scratch.packed[low:]
+    _count_both(m, y, pair + low, y + 1 + low, width, pairs)
+    for i in range(width):
+        packed[i] = 0
+    for mask in range(1 << m):
+        with_x = pairs.of_x[mask, y + 1 + low :]
+        with_both = pairs.of_both[mask]
+        with_y = np.uint32(pairs.of_x[mask, y])
+        without = np.uint32(pairs.of_p[mask]) - with_y
+        for i in range(width):
+            one = with_both[i]
+            zero = with_x[i] - one
+            packed[i] += table[one] + table[zero] + table[with_y - one] + table[without - zero]
+
+
+@inlined
+def _count_both(m: int, y: int, pair: int, first: int, width: int, pairs: PairBits) -> None:
+    """Set the numbers of rows in which y and x are 1 for x = first, first + 1, ..., by mask."""
+    bits = pairs.bits
+    both = pairs.with_y
+    all_ones = (1 << m) - 1
+    for mask in range(all_ones):
+        row = pairs.of_both[mask]
+        ones = bits.ones[pairs.place[mask] + pair :]
         for i in range(width):
             row[i] = ones[i]
     for w in range(len(both)):
         both[w] = bits.prefix[m, w] & bits.rows[y, w]
-    rows, row = bits.rows[y + 1 + low :], cells[full]
+    rows = bits.rows[first:]
+    row = pairs.of_both[all_ones]
     for i in range(width):
         number = 0
         for w in range(len(both)):
             number += popcount(both[w] & rows[i, w])
         row[i] = number
-        packed[i] = 0
-    _exactly(m, cells, width)
-    for mask in range(full + 1):
-        with_x, with_both = scratch.cells[0, mask, y + 1 + low :], cells[mask]
-        with_y = np.uint32(scratch.cells[0, mask, y])
-        without = np.uint32(scratch.masks[0, mask]) - with_y
-        for i in range(width):
-            one = with_both[i]
-            zero = with_x[i] - one
-            packed[i] += table[one] + table[zero] + table[with_y - one] + table[without - zero]
+    _make_exact(m, pairs.of_both, width)

@@ -1,4 +1,4 @@
-"""Finished blocks of a long search, on disk, so that a killed run can be resumed.
+"""Files of the finished blocks of a long search, so that a killed run can be resumed.
 
 One file: a line that says what the search is of, then a record per finished block. A record that
 was cut off by a kill fails its checksum; it and what follows are forgotten."""
@@ -17,11 +17,11 @@ import numpy as np
 from .. import __version__
 from ..foundation.errors import FormatError, QubayesError, option
 from ..foundation.files import lock, private
-from .levels import Block
+from .scanning import Block
 
-_HEAD = struct.Struct("<IIQ")  # block, parents per set, sets
-_CHECK = struct.Struct("<I")  # crc32 of the head and the three arrays
-_FORMAT = 3
+_HEAD = struct.Struct("<IIQ")  # number of the block, variables per set, sets
+_CHECK = struct.Struct("<I")  # crc32 of the head and the two arrays
+_FORMAT = 4
 
 
 class Checkpoint:
@@ -54,20 +54,20 @@ class Checkpoint:
 
     def add(self, index: int, block: Block) -> None:
         """Keep a finished block: after this it survives a kill of the process."""
-        arrays = [
-            np.ascontiguousarray(a).tobytes() for a in (block.child, block.parents, block.score)
-        ]
-        record = b"".join([_HEAD.pack(index, block.parents.shape[1], len(block.child)), *arrays])
+        sets, k = block.families.shape
+        record = _HEAD.pack(index, k, sets) + block.families.tobytes() + block.scores.tobytes()
         try:
             self._file.write(record + _CHECK.pack(zlib.crc32(record)))
             self._file.flush()
         except OSError as error:
             raise QubayesError(
-                f"cannot write {self.path}: {error.strerror}; make room and run again with {option('resume')}"
+                f"cannot write {self.path}: {error.strerror}; "
+                f"make room and run again with {option('resume')}"
             ) from error
 
     def _create(self) -> IO[bytes]:
-        file = self._locked(open(self.path, "ab", opener=private))  # noqa: SIM115 -- closed by __exit__
+        # Closed by __exit__.
+        file = self._locked(open(self.path, "ab", opener=private))  # noqa: SIM115
         try:
             file.truncate(0)  # not before it is ours
             file.write(self._header)
@@ -80,11 +80,12 @@ class Checkpoint:
         return file
 
     def _locked(self, file: IO[bytes]) -> IO[bytes]:
-        """The file, once no other process writes to it: two would spoil each other's blocks."""
+        """Return the file with a lock; raise if another process writes to it."""
         if not lock(file.fileno()):
             file.close()
             raise FormatError(
-                f"another search writes to {self.path} now; wait for its end, or choose another place"
+                f"another search writes to {self.path} now; "
+                "wait for its end, or choose another place"
             )
         return file
 
@@ -93,12 +94,11 @@ class Checkpoint:
         header = file.readline(1 << 20)
         if header != self._header:
             file.close()
-            # killed before the first line was whole: nothing was done yet
-            if self._header.startswith(header):
+            if self._header.startswith(header):  # killed before the first line was whole
                 return self._create()
             raise FormatError(
-                f"{self.path} belongs to a search of other data or settings, or by another version; "
-                f"repeat that one, or leave out {option('resume')} to start again"
+                f"{self.path} belongs to a search of other data or settings, or by another "
+                f"version; repeat that one, or leave out {option('resume')} to start again"
             )
         end = file.tell()
         for index, block in _records(file, self.path.stat().st_size):
@@ -110,20 +110,14 @@ class Checkpoint:
 
 
 def _records(file: IO[bytes], size: int) -> Iterator[tuple[int, Block]]:
-    """(index, block) of each record up to the first that is not whole."""
+    """Yield (number, block) of each record up to the first that is not whole."""
     while len(head := file.read(_HEAD.size)) == _HEAD.size:
-        index, width, count = _HEAD.unpack(head)
-        wanted = count * (4 + 4 * width + 8)
+        index, k, sets = _HEAD.unpack(head)
+        wanted = sets * (4 * k + 8)
         if wanted + _CHECK.size > size - file.tell():
             return
         payload = file.read(wanted)
         if file.read(_CHECK.size) != _CHECK.pack(zlib.crc32(payload, zlib.crc32(head))):
             return
-        child = np.frombuffer(payload, np.int32, count)
-        parents = np.frombuffer(payload, np.int32, count * width, 4 * count).reshape(count, width)
-        yield (
-            index,
-            Block(
-                child, parents, np.frombuffer(payload, np.float64, count, 4 * count * (1 + width))
-            ),
-        )
+        families = np.frombuffer(payload, np.int32, sets * k).reshape(sets, k)
+        yield index, Block(families, np.frombuffer(payload, np.float64, sets, 4 * sets * k))

@@ -14,7 +14,7 @@ from ..foundation.jit import inner
 from ..foundation.words import popcount
 from ..scores.sums import TIMES, VALUES
 
-MOST_ROWS = 2**31 - 1  # counts are 32-bit integers
+MOST_COUNTED_ROWS = 2**31 - 1  # counts are 32-bit integers
 _FEW_CELLS = 64  # below this a histogram of counts costs more than it saves
 _HISTOGRAM = 4096  # counts from here on are rare (N / 4096 of them at most) and listed one by one
 _LABEL, _ROW = range(2)  # planes of Labels.partition
@@ -61,9 +61,9 @@ class Bits(NamedTuple):
 
 def check_rows(dataset: Dataset) -> None:
     """Raise if a count of rows may not fit into its integer."""
-    if dataset.rows > MOST_ROWS:
+    if dataset.rows > MOST_COUNTED_ROWS:
         raise DataError(
-            f"the data have {dataset.rows} rows; at most {MOST_ROWS} can be counted: take a sample of them"
+            f"the data have {dataset.rows} rows; at most {MOST_COUNTED_ROWS} can be counted: take a sample of them"
         )
 
 

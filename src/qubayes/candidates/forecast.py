@@ -21,17 +21,16 @@ from ..foundation.workers import Workers, run
 from .candidates import Candidates
 from .identify import CandidateSearch, assemble, checked, first_level, sets_per_block
 from .levels import (
-    Block,
     Level,
     bounds_pay,
     make_above,
     next_level,
-    scan,
+    scan_block,
     sets_of_heads,
     split,
     with_bounds,
 )
-from .scanning import Above
+from .scanning import Above, Block
 from .screening import (
     best_parents,
     blocks_of_children,
@@ -328,14 +327,15 @@ def _scanned(
     done = np.concatenate([[0], np.cumsum(sets_of_heads(level))])
     work = [float(done[end] - done[start]) for start, end in ranges]
     heads = len(level.heads)
-    scan((level, make_above(level, last=True)), (heads - 1, heads))  # compiles or loads the kernels
-    return tried(scan, (level, above), ranges, work, workers, sample=sample, longest=longest)
+    # This compiles or loads the kernels.
+    scan_block((level, make_above(level, last=True)), (heads - 1, heads))
+    return tried(scan_block, (level, above), ranges, work, workers, sample=sample, longest=longest)
 
 
 def _pace_of(trial: Trial, sets: int) -> Pace:
     """Return the pace of sets whose candidates are in blocks."""
     return Pace(
-        trial.seconds, sum(len(block.child) for block in trial.results) / (trial.share * sets)
+        trial.seconds, sum(len(block.scores) for block in trial.results) / (trial.share * sets)
     )
 
 
@@ -358,7 +358,7 @@ def _among_some(
                 dataset, replace(search, max_parents=m), kept, workers, _sample(longest)
             )
             found = [block for blocks_of_child in trial.results for block in blocks_of_child]
-            rate = sum(len(block.child) for block in found) / len(trial.results)
+            rate = sum(len(block.scores) for block in found) / len(trial.results)
             before, pace = pace, Pace(trial.seconds / sets, rate / sets)
             measured = len(trial.results) == n
             how, blocks = ("measured", found) if measured else ("sampled", None)

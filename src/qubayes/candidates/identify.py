@@ -20,21 +20,20 @@ from .checkpoint import Checkpoint
 from .counting import check_rows, prepare_rows
 from .knowledge import Knowledge, refuse_ancestors
 from .levels import (
-    Block,
     Level,
     make_above,
     next_level,
     prepare_constraints,
     prepare_rule,
-    scan,
-    scan_apart,
+    scan_block,
+    scan_block_elsewhere,
     sets_of_heads,
     split,
     start_level,
     with_bounds,
 )
 from .prune import with_order
-from .scanning import Above
+from .scanning import Above, Block
 from .screening import candidates_of_child, possible_parents
 
 # Sets times rows of a block (bits count 1/16): 2 s, with bounds some tenths of a second. A task on
@@ -42,15 +41,15 @@ from .screening import candidates_of_child, possible_parents
 # s or more.
 _ROWS_PER_BLOCK = 1_000_000_000
 _LEAST_BLOCKS = 32
-# sets times rows of a lower level: less is done here sooner than sent
+# Sets times rows of a lower level: less is done here sooner than sent.
 _LEAST_FOR_CLUSTER = 1_000_000_000
-# bytes of the tables between levels: more fit no memory, and ranks of sets would overflow
-MOST_BYTES = 2**62
+# Bytes of the tables between levels: more fit no memory, and ranks of sets would overflow.
+MOST_TABLE_BYTES = 2**62
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateSearch:
-    """What is searched for: parent sets of at most `max_parents`, by a score, under prior knowledge.
+    """Which parent sets are searched: at most `max_parents`, by a score, under prior knowledge.
 
     With `possible_parents` only this number of parents of each variable is considered, beside the
     required ones: a third are the best single parents, the others score best in a pair with one of
@@ -71,17 +70,17 @@ def identify(
     resume: bool = False,
     on_progress: OnProgress = silent,
 ) -> Candidates:
-    """Return the parent sets that score more than every one of their subsets, for each vertex, exactly.
+    """Return the parent sets of each vertex that score more than every one of their subsets.
 
-    The result does not depend on the workers. With a checkpoint, finished blocks are kept in that
-    file; `resume` continues from it. The file stays: remove it once the result is safe elsewhere. A
-    variable has at most n - 1
-    parents: a larger `max_parents` gives the same result.
+    The result is exact and does not depend on the workers. With a checkpoint, finished blocks are
+    kept in that file; `resume` continues from it. The file stays: remove it once the result is safe
+    elsewhere. A variable has at most n - 1 parents: a larger `max_parents` gives the same result.
 
     >>> from qubayes import read
     >>> import polars
     >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
-    >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20}))
+    >>> coin = [0, 1, 0, 1, 0, 0, 1, 1] * 20
+    >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": coin}))
     >>> candidates = identify(dataset, CandidateSearch(max_parents=2))
     >>> [parents for parents, score in candidates.of(1)]  # of "wet": "rain", or nothing
     [(0,), ()]
@@ -97,24 +96,23 @@ def identify(
     def report(done: int) -> None:
         on_progress(Progress("candidates", done, total, f"{done:,} of {total:,} sets of variables"))
 
-    before = 0
     with ExitStack() as stack:
         joined = stack.enter_context((workers or Workers()).connected())
+        smaller = 0  # sets of the levels below
         while level.k <= search.max_parents:
             above = make_above(level, last=False)
-            blocks += [block for _, block in scan_level(level, above, joined)]
-            before += comb(dataset.n, level.k)
-            report(before)
+            blocks += [block for _, block in scan_blocks(level, above, joined)]
+            smaller += comb(dataset.n, level.k)
+            report(smaller)
             level = next_level(level, above)
         kept = None
         if checkpoint:
-            kept = stack.enter_context(
-                Checkpoint(checkpoint, fingerprint(dataset, search), resume=resume)
-            )
+            kept = Checkpoint(checkpoint, fingerprint(dataset, search), resume=resume)
+            stack.enter_context(kept)
         level = with_bounds(level)
-        for done, block in scan_level(level, make_above(level, last=True), joined, kept):
+        for done, block in scan_blocks(level, make_above(level, last=True), joined, kept):
             blocks.append(block)
-            report(before + done)
+            report(smaller + done)
     return assemble(dataset, search, blocks)
 
 
@@ -129,9 +127,8 @@ def _identify_among(
     )
     kept = possible_parents(dataset, search.score, allowed, most, workers)
     blocks: list[Block] = []
-    tasks = run(
-        candidates_of_child, (dataset, search.score, allowed, kept), list(range(dataset.n)), workers
-    )
+    shared = (dataset, search.score, allowed, kept)
+    tasks = run(candidates_of_child, shared, list(range(dataset.n)), workers)
     for done, (_, found) in enumerate(tasks, 1):
         blocks += found
         on_progress(Progress("candidates", done, dataset.n, f"{done:,} of {dataset.n:,} variables"))
@@ -173,8 +170,8 @@ def checked(dataset: Dataset, search: CandidateSearch) -> CandidateSearch:
     if too_many_sets(n, search.max_parents):
         digits = len(str(comb(n, search.max_parents + 1))) - 1
         raise SettingError(
-            f"at most {search.max_parents} parents among {n} variables make 10^{digits} sets, far too many to look at; "
-            f"allow fewer parents, or {option('possible_parents', 30)}"
+            f"at most {search.max_parents} parents among {n} variables make 10^{digits} sets, "
+            f"far too many to look at; allow fewer parents, or {option('possible_parents', 30)}"
         )
     widest = np.argsort(dataset.arities, kind="stable")[::-1]
     check_joint_states(dataset, widest[: search.max_parents + 1].tolist())
@@ -182,8 +179,8 @@ def checked(dataset: Dataset, search: CandidateSearch) -> CandidateSearch:
 
 
 def too_many_sets(n: int, max_parents: int) -> bool:
-    """Return whether the tables of the search have more bytes, and ranks of sets more digits, than a machine has."""
-    return 8 * (n + 1) * sum(comb(n, size) for size in range(max_parents + 3)) > MOST_BYTES
+    """Return whether no machine can hold the tables of the search, or number its sets."""
+    return 8 * (n + 1) * sum(comb(n, size) for size in range(max_parents + 3)) > MOST_TABLE_BYTES
 
 
 def first_level(dataset: Dataset, search: CandidateSearch) -> Level:
@@ -195,7 +192,10 @@ def first_level(dataset: Dataset, search: CandidateSearch) -> Level:
 
 
 def sets_per_block(level: Level) -> int:
-    """Return the number of sets of a block: a function of the problem alone, so that a checkpoint fits any machine."""
+    """Return the number of sets of a block.
+
+    It depends on the problem alone, so that a checkpoint fits any machine.
+    """
     total = int(sets_of_heads(level).sum())
     return max(1, min(_ROWS_PER_BLOCK // _rows(level), max(total // _LEAST_BLOCKS, 1000)))
 
@@ -205,44 +205,58 @@ def _rows(level: Level) -> int:
     return max(1, int(level.rows.bits.shape[1]) * 4 or int(level.rows.codes.shape[1]))
 
 
-def scan_level(
+def scan_blocks(
     level: Level, above: Above, workers: Workers, kept: Checkpoint | None = None
 ) -> Iterator[tuple[int, Block]]:
-    """Yield (number of sets done so far, block) for each block of a level, those of the checkpoint first.
+    """Yield (number of sets done so far, block) for each block of a level, and fill `above`.
 
-    What the next level needs is left in `above`.
+    Blocks of the checkpoint come first.
     """
-    ranges, work = split(level, sets_per_block(level)), sets_of_heads(level)
-    n, done = len(level.rule.children), 0
-    # A block of the file that does not fit the search (a changed file with a valid checksum) is
-    # computed again.
-    finished = (
-        {i: b for i, b in kept.done.items() if i < len(ranges) and b.fits(n, level.k)}
-        if kept
-        else {}
-    )
+    ranges = split(level, sets_per_block(level))
+    work = sets_of_heads(level)
+    finished = _finished_blocks(level, len(ranges), kept)
+    done = 0
     for index, block in finished.items():
         done += int(work[slice(*ranges[index])].sum())
         yield done, block
     missing = [index for index in range(len(ranges)) if index not in finished]
-    for place, block in _blocks(level, above, [ranges[index] for index in missing], workers):
+    for place, block in _run_blocks(level, above, [ranges[index] for index in missing], workers):
+        index = missing[place]
         if kept:
-            kept.add(missing[place], block)
-        done += int(work[slice(*ranges[missing[place]])].sum())
+            kept.add(index, block)
+        done += int(work[slice(*ranges[index])].sum())
         yield done, block
 
 
-def _blocks(
+def _finished_blocks(level: Level, blocks: int, kept: Checkpoint | None) -> dict[int, Block]:
+    """Return the blocks of the checkpoint by number.
+
+    One that does not fit the search (a changed file with a valid checksum) is left out.
+    """
+    done = kept.done if kept else {}
+    return {
+        index: block
+        for index, block in done.items()
+        if index < blocks and block.fits(level.n, level.k)
+    }
+
+
+def _run_blocks(
     level: Level, above: Above, ranges: list[tuple[int, int]], workers: Workers
 ) -> Iterator[tuple[int, Block]]:
-    """Yield (place, block) of these ranges of heads, on threads or, for the last level and large ones, on a cluster."""
-    if workers.cluster is None or len(above.cells) == 0:
-        yield from run(scan, (level, above), ranges, workers)
-    elif level.k == 1 or int(sets_of_heads(level).sum()) * _rows(level) < _LEAST_FOR_CLUSTER:
-        yield from run(scan, (level, above), ranges, workers.here)
+    """Yield (place, block) of these ranges of heads, on threads or on a cluster.
+
+    A cluster runs the last level, which fills no tables, and large ones.
+    """
+    fills_tables = len(above.cells) > 0
+    work = int(sets_of_heads(level).sum()) * _rows(level)
+    if workers.cluster is None or not fills_tables:
+        yield from run(scan_block, (level, above), ranges, workers)
+    elif level.k == 1 or work < _LEAST_FOR_CLUSTER:
+        yield from run(scan_block, (level, above), ranges, workers.here)
     else:
-        for place, (block, left) in run(scan_apart, level, ranges, workers):
-            left.write(above)
+        for place, (block, part) in run(scan_block_elsewhere, level, ranges, workers):
+            part.write(above)
             yield place, block
 
 
@@ -252,12 +266,14 @@ def fingerprint(dataset: Dataset, search: CandidateSearch) -> dict[str, object]:
 
 
 def assemble(dataset: Dataset, search: CandidateSearch, blocks: list[Block]) -> Candidates:
-    """Return the candidate sets of all blocks in their canonical order, with the order of variables that is known."""
-    sizes = np.concatenate([np.full(len(block.child), block.parents.shape[1]) for block in blocks])
-    members = np.concatenate([block.parents.reshape(-1) for block in blocks])
-    owners, scores = (
-        np.concatenate([b.child for b in blocks]),
-        np.concatenate([b.score for b in blocks]),
+    """Return the candidate sets of all blocks, with the order of variables that is known."""
+    sizes = [np.full(len(block.scores), block.parents.shape[1]) for block in blocks]
+    found = in_order(
+        dataset.names,
+        owners=np.concatenate([block.children for block in blocks]),
+        sizes=np.concatenate(sizes),
+        members=np.concatenate([block.parents.reshape(-1) for block in blocks]),
+        scores=np.concatenate([block.scores for block in blocks]),
+        stamp=stamp_of(dataset, search),
     )
-    found = in_order(dataset.names, owners, sizes, members, scores, stamp_of(dataset, search))
     return with_order(found, search.knowledge.resolve(dataset.names, search.max_parents).before)

@@ -1,8 +1,8 @@
-"""The levels of the search: which sets are visited together, and the tables that pass from one level to the next."""
+"""Levels: level k scores all sets of k variables in blocks, and makes the tables for level k + 1."""
 
 from collections.abc import Sequence
 from itertools import pairwise
-from math import comb, log, prod
+from math import comb, log
 from typing import NamedTuple
 
 import numpy as np
@@ -10,11 +10,10 @@ import numpy as np
 from ..data.dataset import Dataset
 from ..foundation.arrays import Floats, Ints, SmallInts
 from ..foundation.families import VertexSet
-from ..foundation.jit import is_compiled
-from ..foundation.words import LANES, aligned
-from ..scores.score import DECLARED, EACH, OBSERVED, Formula, Score, local_score, rising
-from ..scores.sums import SMALL_PRIOR, TermTables, term_row, term_tables
-from .bounding import PACKED, Scratch, TermBounds, WideRows, find_sets
+from ..scores.score import DECLARED, EACH, OBSERVED, Score, local_score, rising
+from ..scores.sums import SMALL_PRIOR, TermTables, term_tables
+from . import bound_tables
+from .bound_tables import Bounds, make_bounds, sets_to_judge
 from .candidates import tolerance
 from .counting import Bits, Rows, make_bits, make_labels
 from .knowledge import Allowed
@@ -26,29 +25,15 @@ from .scanning import (
     REQUIRED,
     Above,
     Below,
+    Block,
     Constraints,
-    Found,
     Rule,
     make_visit,
+    scan_prefixes,
 )
-from .scanning import scan as scan_prefixes
 
-MOST_BOUNDED_ROWS = 60_000  # counts and indices of the table of bounds are 16-bit integers
-_MOST_BYTES = 1 << 28  # bytes of one-hot rows, and of each array of a thread
-_SECONDS_A_ROW, _SECONDS_A_WORD = 1.5e-9, 8e-9  # and set, of the exact count by rows and by bits
-# seconds of exact counting that make it worth loading, and compiling, the bounds
-_TO_LOAD, _TO_COMPILE = 0.3, 5.0
-# candidates of a block; a block that finds more is scanned again with room for all
+# Candidate sets that a block has memory for; one that finds more is scanned again with more memory.
 _FIRST_CAPACITY = 1 << 16
-
-
-class Bounds(NamedTuple):
-    """What bounds the sets of the last level."""
-
-    wide: WideRows | None  # None: rows are bits
-    terms: TermBounds
-    # most groups of a P; most pairs of a group and a state; most index rows
-    groups: tuple[int, int, int]
 
 
 class Level(NamedTuple):
@@ -62,31 +47,18 @@ class Level(NamedTuple):
     tables: TermTables
     constraints: Constraints | None
     below: Below
-    # if only the sets that may hold a candidate are judged: at the last level, where it pays
+    # at the last level, where it pays: only the sets that may hold a candidate set are judged
     bounds: Bounds | None
     ones: SmallInts  # if rows are bits: rows in which all members are 1, for sets of 0, 1, ..., k-1
 
-
-class Block(NamedTuple):
-    """Candidates of one block of a level."""
-
-    child: SmallInts  # (found,)
-    parents: SmallInts  # (found, k-1)
-    score: Floats  # (found,)
-
-    def fits(self, n: int, k: int) -> bool:
-        """Return whether the block holds sets of k-1 parents among n vertices, ascending, without their child."""
-        child, parents = self.child, self.parents
-        return (
-            parents.shape[1] == k - 1
-            and bool(((child >= 0) & (child < n)).all() and ((parents >= 0) & (parents < n)).all())
-            and bool((np.diff(parents, axis=1) > 0).all() and (parents != child[:, None]).all())
-            and bool(np.isfinite(self.score).all())
-        )
+    @property
+    def n(self) -> int:
+        """Number of variables."""
+        return len(self.rule.children)
 
 
-class Left(NamedTuple):
-    """What one block leaves for the next level, where it was scanned in another process."""
+class TablePart(NamedTuple):
+    """The part of `Above` that one block fills, to be sent from another process."""
 
     first: int  # rank of its first set; the ranks of the others follow
     terms: Floats  # (classes, sets)
@@ -98,11 +70,9 @@ class Left(NamedTuple):
     def write(self, above: Above) -> None:
         """Write it to the tables of the level."""
         ranks = slice(self.first, self.first + len(self.cells))
-        above.terms[:, ranks], above.cells[ranks], above.ones[ranks] = (
-            self.terms,
-            self.cells,
-            self.ones,
-        )
+        above.terms[:, ranks] = self.terms
+        above.cells[ranks] = self.cells
+        above.ones[ranks] = self.ones
         above.best.reshape(-1)[self.where] = self.best
 
 
@@ -120,7 +90,7 @@ def prepare_rule(
     formula = score.formula(dataset.rows)
     states = dataset.arities.astype(float)
     in_prior = rows.observed.astype(float) if formula.spread == OBSERVED else states
-    # whether the parents' prior depends on the child
+    # Whether the prior of a state of the parents depends on the child.
     by_child = formula.spread == EACH and formula.prior > 0
     classes, place = np.unique(states if by_child else np.ones(dataset.n), return_inverse=True)
     records = np.zeros(dataset.n, CHILD)
@@ -142,11 +112,9 @@ def prepare_constraints(permitted: Allowed) -> Constraints | None:
         edges[i, list(permitted.excluded[i])] = FORBIDDEN
         edges[i, list(permitted.required[i])] = REQUIRED
     priors = permitted.prior_matrix()
-    if (
-        (edges == ALLOWED).sum() == n * (n - 1)
-        and len(set(permitted.limits)) <= 1
-        and not priors.any()
-    ):
+    every_edge = (edges == ALLOWED).sum() == n * (n - 1)
+    one_limit = len(set(permitted.limits)) <= 1
+    if every_edge and one_limit and not priors.any():
         return None
     limits = np.zeros(n, LIMITS)
     limits["required"] = [len(parents) for parents in permitted.required]
@@ -157,54 +125,70 @@ def prepare_constraints(permitted: Allowed) -> Constraints | None:
 
 def start_level(rows: Rows, rule: Rule, constraints: Constraints | None, k_last: int) -> Level:
     """Return level 1: only the empty set is known below it."""
-    n, (spread, count, _) = len(rule.children), rule.formula
+    n = len(rule.children)
+    spread, count, _ = rule.formula
     priors = count * rule.class_states if spread == EACH else [count]
+    binomials = np.empty((k_last + 2, n + 1), np.int64)
+    for size in range(k_last + 2):
+        binomials[size] = [comb(n - v, size) for v in range(n + 1)]
     below = Below(
         terms=np.array([[rising(rows.total, prior)] for prior in priors]),
         cells=np.ones(1, np.int32),
         best=np.zeros((n, 1)),
-        binomials=np.array(
-            [[comb(n - v, s) for v in range(n + 1)] for s in range(k_last + 2)], np.int64
-        ),
+        binomials=binomials,
     )
-    ones = np.full(1, rows.total, np.int32)
-    tables = term_tables(rule.formula, np.zeros(0), rows.total)
-    return _with_tables(
-        Level(1, np.zeros((1, 0), np.int64), rows, rule, tables, constraints, below, None, ones)
+    level = Level(
+        k=1,
+        heads=np.zeros((1, 0), np.int64),
+        rows=rows,
+        rule=rule,
+        tables=term_tables(rule.formula, np.zeros(0), rows.total),
+        constraints=constraints,
+        below=below,
+        bounds=None,
+        ones=np.full(1, rows.total, np.int32),
     )
+    return _with_tables(level)
 
 
 def next_level(level: Level, above: Above) -> Level:
-    """Return level k + 1, from what level k left."""
-    k, n = level.k + 1, len(level.rule.children)
+    """Return level k + 1, from the tables of level k."""
+    k = level.k + 1
     below = Below(above.terms, above.cells, above.best, level.below.binomials)
     ones = np.concatenate([level.ones, above.ones])
-    heads = _extended(np.zeros((1, 0), np.int64), n, k, min(k - 1, 2)).astype(np.int64)
+    heads = _extended(np.zeros((1, 0), np.int64), level.n, k, min(k - 1, 2)).astype(np.int64)
     return _with_tables(level._replace(k=k, heads=heads, below=below, ones=ones))
 
 
 def with_bounds(level: Level) -> Level:
     """Return the level, which is the last one, with bounds on its sets, if they pay."""
-    if not bounds_pay(level, level.k):
-        return level
+    return make_bounded(level) if bounds_pay(level, level.k) else level
+
+
+def make_bounded(level: Level) -> Level:
+    """Return the level, which is the last one, with bounds; without where they need too much."""
     return level._replace(bounds=make_bounds(level.k, level.rows, level.rule, level.below.best))
 
 
 def bounds_pay(level: Level, k: int) -> bool:
-    """Return whether bounds pay at level k of the search of this level. Priors of edges have none."""
-    if level.constraints is not None and len(level.constraints.priors) > 0:
-        return False
-    return pays(k, comb(len(level.rule.children), k), level.rows, level.rule.formula)
+    """Return whether bounds pay at level k of the search of this level."""
+    return bounds_exist(level, k) and bound_tables.pay(comb(level.n, k), level.rows)
+
+
+def bounds_exist(level: Level, k: int) -> bool:
+    """Return whether there are bounds at level k: none on scores with priors of edges."""
+    has_priors = level.constraints is not None and len(level.constraints.priors) > 0
+    return not has_priors and bound_tables.exist(k, level.rows, level.rule.formula)
 
 
 def make_above(level: Level, *, last: bool) -> Above:
-    """Return memory for what the level leaves; none at the last level."""
-    n, k = len(level.rule.children), level.k
-    sets, subsets = (0, 0) if last else (comb(n, k), comb(n, k - 1))
+    """Return memory for the tables of the next level; none at the last level."""
+    sets = 0 if last else comb(level.n, level.k)
+    subsets = 0 if last else comb(level.n, level.k - 1)
     return Above(
         terms=np.empty((len(level.rule.class_states), sets)),
         cells=np.empty(sets, np.int32),
-        best=np.empty((n, subsets)),
+        best=np.empty((level.n, subsets)),
         ones=np.empty(sets if level.rows.bits.shape[1] else 0, np.int32),
     )
 
@@ -226,13 +210,16 @@ def sets_of_heads(level: Level) -> Ints:
     """Return the number of sets of the level that start with each head."""
     length = level.heads.shape[1]
     if length == 0:
-        return np.array([len(level.rule.children)])
+        return np.array([level.n])
     sets: Ints = level.below.binomials[level.k - length][level.heads[:, -1] + 1]
     return sets
 
 
 def split(level: Level, sets_per_block: int) -> list[tuple[int, int]]:
-    """Return ranges of heads of about equal work. They depend on the problem alone, never on the number of workers."""
+    """Return ranges of heads of about equal work.
+
+    They depend on the problem alone, never on the number of workers.
+    """
     if len(level.heads) == 0:
         return []
     done = np.cumsum(sets_of_heads(level))
@@ -241,63 +228,53 @@ def split(level: Level, sets_per_block: int) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in pairwise(edges)]
 
 
-def scan(shared: tuple[Level, Above], heads: tuple[int, int]) -> Block:
-    """Return the candidates among the sets of the level that start with heads[0] .. heads[1]-1."""
+def scan_block(
+    shared: tuple[Level, Above], heads: tuple[int, int], *, capacity: int = _FIRST_CAPACITY
+) -> Block:
+    """Return the candidate sets among the sets that start with heads[0] .. heads[1]-1.
+
+    The tables of the next level are filled for these sets.
+    """
     level, above = shared
-    k, n, rows, capacity = level.k, len(level.rule.children), level.rows, _FIRST_CAPACITY
-    prefixes, visit = (
-        _extended(level.heads[heads[0] : heads[1]], n, k, k - 1),
-        make_visit(k, n, rows),
-    )
-    labels, bits = None, None
-    if rows.bits.shape[1]:
-        start = np.concatenate([[0], np.cumsum(level.below.binomials[:, 0])])
-        bits = make_bits(k, rows, level.ones, start)
-    else:
-        labels = make_labels(k, rows)
-    x_start, xs = np.zeros(0, np.int64), np.zeros(0, np.int32)
+    k, rows = level.k, level.rows
+    prefixes = prefixes_of(level, heads)
+    visit = make_visit(k, level.n, rows)
+    bits = bits_of(level) if rows.bits.shape[1] else None
+    labels = make_labels(k, rows) if bits is None else None
+    x_start = np.zeros(0, np.int64)
+    xs = np.zeros(0, np.int32)
     if level.bounds is not None:
-        x_start, xs = sets_to_judge(
-            prefixes, n, rows, bits, level.rule, level.bounds, level.constraints, level.below
+        x_start, xs, _ = sets_to_judge(
+            prefixes, bits, level.rule, level.bounds, level.constraints, level.below
         )
-    inputs = (
-        prefixes,
-        x_start,
-        xs,
-        labels,
-        bits,
-        level.rule,
-        level.tables,
-        level.constraints,
-        level.below,
-        above,
-    )
+    known = (level.rule, level.tables, level.constraints, level.below)
     while True:
-        found = Found(np.empty((capacity, k), np.int32), np.empty(capacity))
-        count = int(scan_prefixes(*inputs, found, visit))
-        if count <= capacity:
-            families = found.families[:count].copy()  # the rest of the memory is free again
-            return Block(families[:, 0], families[:, 1:], found.scores[:count].copy())
+        found = Block(np.empty((capacity, k), np.int32), np.empty(capacity))
+        count = int(scan_prefixes(prefixes, x_start, xs, labels, bits, *known, above, found, visit))
+        if count <= capacity:  # copies: the rest of the memory is free again
+            return Block(found.families[:count].copy(), found.scores[:count].copy())
         capacity = count
 
 
-def scan_apart(level: Level, heads: tuple[int, int]) -> tuple[Block, Left]:
-    """Return the candidates of a block, as `scan` does, and what it leaves for the next level (k is 2 or more)."""
-    above, k, n = make_above(level, last=False), level.k, len(level.rule.children)
-    block = scan((level, above), heads)
-    sets = _extended(level.heads[heads[0] : heads[1]], n, k, k).astype(np.int64)
-    first, binomials = int(_ranks(sets[:1], level.below.binomials)[0]), level.below.binomials
-    parents = [_ranks(np.delete(sets, t, axis=1), binomials) for t in range(k)]
+def scan_block_elsewhere(level: Level, heads: tuple[int, int]) -> tuple[Block, TablePart]:
+    """Return the candidate sets of a block, and the part of the tables that it fills (k >= 2)."""
+    above = make_above(level, last=False)
+    block = scan_block((level, above), heads)
+    binomials = level.below.binomials
+    sets = _extended(level.heads[heads[0] : heads[1]], level.n, level.k, level.k).astype(np.int64)
+    first = int(_ranks(sets[:1], binomials)[0])
+    parents = [_ranks(np.delete(sets, t, axis=1), binomials) for t in range(level.k)]
     where = (sets * above.best.shape[1] + np.stack(parents, axis=1)).reshape(-1)
     ranks = slice(first, first + len(sets))
-    return block, Left(
-        first,
-        above.terms[:, ranks],
-        above.cells[ranks],
-        above.ones[ranks],
-        where,
-        above.best.reshape(-1)[where],
+    part = TablePart(
+        first=first,
+        terms=above.terms[:, ranks],
+        cells=above.cells[ranks],
+        ones=above.ones[ranks],
+        where=where,
+        best=above.best.reshape(-1)[where],
     )
+    return block, part
 
 
 def _ranks(sets: Ints, binomials: Ints) -> Ints:
@@ -309,8 +286,19 @@ def _ranks(sets: Ints, binomials: Ints) -> Ints:
     return ranks
 
 
+def bits_of(level: Level) -> Bits:
+    """Return the rows of the level as bits, with memory for a thread."""
+    start = np.concatenate([[0], np.cumsum(level.below.binomials[:, 0])])
+    return make_bits(level.k, level.rows, level.ones, start)
+
+
+def prefixes_of(level: Level, heads: tuple[int, int]) -> SmallInts:
+    """Return the prefixes of the sets that start with heads[0] .. heads[1]-1, in order."""
+    return _extended(level.heads[heads[0] : heads[1]], level.n, level.k, level.k - 1)
+
+
 def _extended(heads: Ints, n: int, k: int, length: int) -> SmallInts:
-    """(., length) the first `length` members of the sets of k variables that start with these heads, in order."""
+    """Return (., length) the first members of the sets of k variables with these heads, in order."""
     prefixes = heads
     for depth in range(heads.shape[1], length):
         first = prefixes[:, -1] + 1 if depth else np.zeros(1, np.int64)
@@ -319,148 +307,3 @@ def _extended(heads: Ints, n: int, k: int, length: int) -> SmallInts:
         more = np.arange(int(times.sum())) + np.repeat(first - start, times)
         prefixes = np.column_stack([np.repeat(prefixes, times, axis=0), more])
     return prefixes.astype(np.int32)
-
-
-def pays(k: int, sets: int, rows: Rows, formula: Formula) -> bool:
-    """Return whether bounds save more time than it takes to compile or load their kernel."""
-    if k < 3 or rows.total > MOST_BOUNDED_ROWS or (formula.prior == 0.0 and formula.penalty == 0.0):
-        return False  # with a score that prices nothing every set is a candidate
-    words = rows.bits.shape[1]
-    seconds = sets * (words * _SECONDS_A_WORD if words else rows.codes.shape[1] * _SECONDS_A_ROW)
-    if seconds <= _TO_LOAD:
-        return False
-    return seconds > _TO_COMPILE or is_compiled(find_sets)
-
-
-def make_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> Bounds | None:
-    """Return the bounds for the sets of k variables; None where they would take too much memory."""
-    n_rows, most = rows.codes.shape[1], np.sort(rows.observed)[:-k:-1].tolist()  # the k - 1 largest
-    # a group has a weight of two or more
-    most_groups = n_rows if len(rows.weights) else n_rows // 2
-    groups = min(prod(most), most_groups)
-    # any of them may be y
-    pairs = max((min(prod(most) // states, most_groups) + 1) * states for states in most)
-    pitch = int(rows.observed.sum()) + 1 + 2 * LANES
-    if not rows.bits.shape[1]:
-        widest = max(n_rows, k * (groups + 1), pairs + 1)
-        if 2 * pitch * widest > _MOST_BYTES:
-            return None
-    wide = None if rows.bits.shape[1] else _wide_rows(rows)
-    return Bounds(wide, _term_bounds(k, rows, rule, best), (groups, pairs, min(n_rows, pairs) + 1))
-
-
-def _wide_rows(rows: Rows) -> WideRows:
-    """Return the rows one-hot."""
-    n, n_rows = rows.codes.shape
-    weights = rows.weights if len(rows.weights) else np.ones(n_rows, np.int32)
-    start = np.concatenate([[0], np.cumsum(rows.observed)]).astype(np.int64)
-    onehot = aligned(n_rows, int(start[-1]) + 1 + LANES)
-    onehot[:, start[-1]] = weights
-    codes, rare = np.zeros((n, n_rows), np.uint32), []
-    for i in range(n):
-        code = rows.codes[i].astype(np.int64)
-        onehot[np.arange(n_rows), start[i] + code] = weights
-        common = np.bincount(code, weights=weights).argmax()
-        codes[i] = np.where(code == common, rows.observed[i] - 1, code - (code > common))
-        rare.append(np.flatnonzero(code != common).astype(np.uint32))
-    states = np.concatenate([codes[i][rare[i]] for i in range(n)])
-    rare_start = np.cumsum([0, *map(len, rare)]).astype(np.int64)
-    return WideRows(
-        codes, onehot.reshape(-1), onehot.shape[1], start, np.concatenate(rare), states, rare_start
-    )
-
-
-def _term_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> TermBounds:
-    """Return the table of packed terms and what else the bounds need."""
-    (spread, prior, _), total, counts = rule.formula, rows.total, np.arange(rows.total + 1)
-    exact = prior == 0.0 or spread == EACH  # the prior is the same for all sets: no M1 is needed
-    m1 = np.zeros(total + 1)
-    if prior == 0.0:
-        m0 = counts * np.log(np.maximum(counts, 1))
-    else:  # lnΓ(c + s) − lnΓ(1 + s), with s = 0 where the prior is not the same for all sets
-        m0 = np.append(0.0, term_row(total, 1.0 + (prior if exact else 0.0)))
-    if not exact:
-        m1[2:] = np.cumsum(1.0 / np.arange(1, total))
-    n_bits = total.bit_length()
-    m1_bits = 0 if exact else n_bits + 5  # the sum of M1 is at most N / 2, in units of 1/32
-    units = (2.0 ** (n_bits + m1_bits + int(np.ceil(np.log2(m0[-1] + 2))) - 62), 1 / 32)
-    packed = np.ceil(m0 / units[0]).astype(np.int64) << (n_bits + m1_bits)
-    packed += (np.ceil(m1 / units[1]).astype(np.int64) << n_bits) + (counts > 0)
-    parts, start = [packed], np.zeros(len(PACKED), np.int64)
-    for kind, together in enumerate(PACKED[:-1]):  # then the sums of several small counts
-        small, several = np.resize(packed[: 4 << kind], 4 << kind), np.zeros(1, np.int64)
-        for _ in range(together):
-            several = np.add.outer(several, small).ravel()
-        start[kind] = sum(map(len, parts))
-        parts.append(several)
-    states = rule.children["prior_states"]
-    ratios = np.zeros_like(states) if exact else np.log(states)
-    largest = 0.0  # of |log of a prior|
-    if prior > 0.0:
-        largest = abs(np.log(prior)) + np.log(np.sort(states)[-k:]).sum() + np.log(total)
-        ratios = np.full_like(states, np.log(rule.class_states[0])) if spread == EACH else ratios
-    rounding = 2.0**-40 * total * (np.log(total + 1.0 + prior) + largest + 1.0)
-    children, cells = np.array([np.log(states), 1 / states, ratios]), np.maximum(counts, 1)
-    by_cells = np.array([np.log(cells), 1 / cells])
-    widths, best = np.array([n_bits, m1_bits]), np.ascontiguousarray(best.T)
-    return TermBounds(
-        np.concatenate(parts), start, widths, np.array(units), rounding, children, by_cells, best
-    )
-
-
-def make_scratch(k: int, n: int, rows: Rows, bounds: Bounds) -> Scratch:
-    """Return the memory of one thread."""
-    groups, pairs, index_rows = bounds.groups
-    n_rows, wide, subsets = rows.codes.shape[1], bounds.wide, 1 << (k - 2)
-    pitch = -(-(wide.pitch + LANES) // LANES) * LANES if wide else 0
-
-    def ints(*shape: int) -> Ints:
-        return np.zeros(shape, np.int64)
-
-    scratch = Scratch(
-        label=np.ones((k - 1, n_rows), np.uint32),
-        groups=ints(k - 1, 2),
-        total=aligned(k - 1, (groups + 1) * pitch),
-        sums=aligned((pairs + 1) * pitch),
-        new_label=np.zeros(pairs, np.uint32),
-        indices=aligned(index_rows * pitch),
-        cells_of=ints(len(PACKED), pairs + 1),
-        number=ints(len(PACKED)),
-        columns=ints(pitch),
-        packed=ints(n),
-        members=ints(k),
-        starts=ints(k, k),
-        shared=np.zeros((k, n)),
-        best_subset_scores=np.zeros((k, n)),
-        by_x=np.zeros((6, n)),
-        cells=np.zeros((2, subsets if wide is None else 0, n), np.uint32),
-        masks=ints(2, subsets),
-        both=np.zeros(rows.bits.shape[1], np.uint64),
-    )
-    scratch.groups[0, 0] = 1
-    if wide:
-        scratch.total[0, wide.pitch : 2 * wide.pitch] = wide.onehot.reshape(n_rows, wide.pitch).sum(
-            axis=0
-        )
-    return scratch
-
-
-def sets_to_judge(
-    prefixes: SmallInts,
-    n: int,
-    rows: Rows,
-    bits: Bits | None,
-    rule: Rule,
-    bounds: Bounds,
-    constraints: Constraints | None,
-    below: Below,
-) -> tuple[Ints, SmallInts]:
-    """Return x_start and xs: the sets of prefix p and x in xs[x_start[p] .. x_start[p+1]-1] may hold a candidate."""
-    k = prefixes.shape[1] + 1
-    sets = int((n - 1 - prefixes[:, -1]).sum())
-    x_start, xs = np.zeros(len(prefixes) + 1, np.int64), np.empty(sets, np.int32)
-    scratch = make_scratch(k, n, rows, bounds)
-    find_sets(
-        prefixes, bounds.wide, bits, rule, bounds.terms, constraints, below, scratch, x_start, xs
-    )
-    return x_start, xs

@@ -17,11 +17,11 @@ import numpy as np
 
 from ..foundation.arrays import AnyArray, Floats, Ints
 from ..foundation.jit import inner, kernel
-from ..scores.score import DECLARED, EACH, OBSERVED, Formula
+from ..scores.score import OBSERVED, Formula, priors
 
 PARTNERS = 2  # of each single parent
-MOST_ROWS = 10_000  # partners are ranked on at most this number of rows, drawn at random
-_COUNTS = 1 << 19  # of a block of one-hot rows: 1 MB stays in the cache of a core
+MOST_SAMPLED_ROWS = 10_000  # partners are ranked on at most this number of rows, drawn at random
+_BLOCK_COUNTS = 1 << 19  # of a block of one-hot rows: 1 MB stays in the cache of a core
 TERM, SLOPE, SEEN = range(3)  # columns of a table of terms, and of sums of terms
 
 
@@ -35,61 +35,54 @@ class Pairs(NamedTuple):
 
     @property
     def sample(self) -> "Pairs":
-        """The same with at most MOST_ROWS rows: some are drawn, since every k-th row could hide what has a period."""
+        """The same with at most MOST_SAMPLED_ROWS rows, drawn: every k-th would hide periods."""
+        return self.sample_of(MOST_SAMPLED_ROWS)
+
+    def sample_of(self, most: int) -> "Pairs":
+        """Return the same with at most this number of rows."""
         rows = self.codes.shape[1]
-        if rows <= MOST_ROWS:
+        if rows <= most:
             return self
-        drawn = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
-        return self._replace(
-            codes=np.ascontiguousarray(self.codes[:, drawn]), weight=rows / MOST_ROWS
-        )
-
-
-class Prior(NamedTuple):
-    """Prior counts of a cell and of a joint state of the parents; 0 for scores without a prior."""
-
-    cell: Any
-    joint: Any
+        drawn = np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
+        return self._replace(codes=np.ascontiguousarray(self.codes[:, drawn]), weight=rows / most)
 
 
 def partner_scores(pairs: Pairs, children: Ints, singles: Ints) -> Floats:
-    """(children, singles, n) scores of each child with one of its single parents and each other variable.
+    """Return (children, singles, n) scores of a child with a single parent and each other variable.
 
     Of a sample of rows, the terms are multiplied by its weight: penalties, and priors of edges, are
     those of all rows. The children have the same numbers of declared and of observed states;
     `singles` is (children, singles). Entries of the child itself and of the single parent mean
     nothing."""
-    (n, rows), formula = pairs.codes.shape, pairs.formula
+    n, rows = pairs.codes.shape
+    formula = pairs.formula
+    observed = formula.spread == OBSERVED
     states, seen = pairs.kinds[children[0]].tolist()
-    tables, reference = _tables(pairs, states, seen)
+    child_states = seen if observed else states
+    reference = priors(formula, _usual_joint_states(pairs), child_states)
+    tables = _tables(rows, reference)
     order, starts = _sorted_rows(pairs, children, singles, seen)
     scores = np.empty((len(order), n))
-    single = pairs.kinds[singles.reshape(-1), 0][:, None].astype(float)
+    single_states = pairs.kinds[singles.reshape(-1), 0][:, None].astype(float)
     for block in _blocks(pairs.kinds[:, 1] - 1, rows):
         hot, first = _one_hot(pairs, block)
-        sums, scratch = (
-            np.zeros((len(order), len(block), 2, 3)),
-            np.empty((2, hot.shape[1]), np.uint16),
-        )
+        sums = np.zeros((len(order), len(block), 2, 3))
+        scratch = np.empty((2, hot.shape[1]), np.uint16)
         sum_terms_of_pairs(order, starts, seen, hot, first, tables, scratch, sums)
-        declared = single * pairs.kinds[block, 0]
-        joint = np.maximum(sums[:, :, 1, SEEN], 1.0) if formula.spread == OBSERVED else declared
-        prior = _prior(formula, joint, states, seen)
-        scores[:, block] = _sum_at(prior.cell, reference.cell, sums[:, :, 0])
-        scores[:, block] -= _sum_at(prior.joint, reference.joint, sums[:, :, 1])
+        declared = single_states * pairs.kinds[block, 0]
+        joint: Any = np.maximum(sums[:, :, 1, SEEN], 1.0) if observed else declared
+        per_cell, per_joint = priors(formula, joint, child_states)
+        scores[:, block] = _sum_at(per_cell, reference[0], sums[:, :, 0])
+        scores[:, block] -= _sum_at(per_joint, reference[1], sums[:, :, 1])
         scores[:, block] *= pairs.weight
         scores[:, block] -= formula.penalty * (states - 1) * declared
     return scores.reshape(*singles.shape, n)
 
 
-def _prior(formula: Formula, joint: Any, states: int, seen: int) -> Prior:
-    """Return the prior counts of a family whose parents have this number of joint states."""
-    if formula.spread == EACH:
-        return Prior(formula.prior, formula.prior * states)
-    return Prior(
-        formula.prior / joint / (states if formula.spread == DECLARED else seen),
-        formula.prior / joint,
-    )
+def _usual_joint_states(pairs: Pairs) -> float:
+    """Return the number of joint states of two parents of average (geometric mean) states."""
+    numbers = pairs.kinds[:, 1 if pairs.formula.spread == OBSERVED else 0]
+    return float(np.exp(2.0 * np.log(numbers).mean()))
 
 
 def _sum_at(prior: Any, reference: float, sums: Floats) -> Floats:
@@ -102,14 +95,10 @@ def _sum_at(prior: Any, reference: float, sums: Floats) -> Floats:
     return found
 
 
-def _tables(pairs: Pairs, states: int, seen: int) -> tuple[Floats, Prior]:
-    """(2, rows + 1, 3) terms of each count, for cells and for joint states of the parents; their priors."""
-    rows, numbers = (
-        pairs.codes.shape[1],
-        pairs.kinds[:, 1 if pairs.formula.spread == OBSERVED else 0],
-    )
-    reference = _prior(pairs.formula, float(np.exp(2.0 * np.log(numbers).mean())), states, seen)
-    tables, counts = np.zeros((2, rows + 1, 3)), np.arange(1.0, rows + 1.0)
+def _tables(rows: int, reference: tuple[float, float]) -> Floats:
+    """Return (2, rows + 1, 3) terms of each count, for cells and for joint states of the parents."""
+    tables = np.zeros((2, rows + 1, 3))
+    counts = np.arange(1.0, rows + 1.0)
     for table, prior in zip(tables, reference, strict=True):
         table[1:, SEEN] = 1.0
         if prior == 0.0:
@@ -117,33 +106,37 @@ def _tables(pairs: Pairs, states: int, seen: int) -> tuple[Floats, Prior]:
         else:
             table[2:, TERM] = np.cumsum(np.log(counts[:-1] + prior))
             table[2:, SLOPE] = np.cumsum(1.0 / (counts[:-1] + prior))
-    return tables, reference
+    return tables
 
 
 def _sorted_rows(pairs: Pairs, children: Ints, singles: Ints, seen: int) -> tuple[AnyArray, Ints]:
-    """(pairs, rows) rows sorted by the states of single parent and child; (pairs, cells + 1) where each cell begins."""
-    rows, most = pairs.codes.shape[1], int(pairs.kinds[singles, 1].max())
+    """Return (pairs, rows) rows sorted by cell, the states of single parent and child.
+
+    And (pairs, cells + 1) where each cell begins.
+    """
+    rows = pairs.codes.shape[1]
+    cells = int(pairs.kinds[singles, 1].max()) * seen
     order = np.empty((singles.size, rows), np.int32)
-    starts = np.zeros((singles.size, most * seen + 1), np.int64)
-    for place, (child, single) in enumerate(
-        zip(np.repeat(children, singles.shape[1]), singles.flat, strict=True)
-    ):
+    starts = np.zeros((singles.size, cells + 1), np.int64)
+    owners = np.repeat(children, singles.shape[1])
+    for place, (child, single) in enumerate(zip(owners, singles.flat, strict=True)):
         cell = pairs.codes[single].astype(np.int64) * seen + pairs.codes[child]
         order[place] = np.argsort(cell, kind="stable")
-        np.cumsum(np.bincount(cell, minlength=most * seen), out=starts[place, 1:])
+        np.cumsum(np.bincount(cell, minlength=cells), out=starts[place, 1:])
     return order, starts
 
 
 def _blocks(columns: Ints, rows: int) -> list[Ints]:
     """Return blocks of variables whose one-hot columns fit the cache."""
-    place = np.cumsum(columns) // max(1, _COUNTS // max(rows, 1))
+    place = np.cumsum(columns) // max(1, _BLOCK_COUNTS // max(rows, 1))
     return [np.flatnonzero(place == number) for number in np.unique(place)]
 
 
 def _one_hot(pairs: Pairs, block: Ints) -> tuple[AnyArray, Ints]:
-    """(rows, columns) 1 where a variable of the block has the state of the column; (variables + 1) first columns.
+    """Return (rows, columns) 1 where a variable of the block has the state of the column.
 
-    The first state of a variable has no column: its count is what the others leave.
+    And (variables + 1) first columns. The first state of a variable has no column: its count
+    follows from the others.
     """
     columns = pairs.kinds[block, 1] - 1
     first = np.concatenate(([0], np.cumsum(columns)))
@@ -163,7 +156,7 @@ def sum_terms_of_pairs(
     scratch: AnyArray,
     sums: Floats,
 ) -> None:
-    """Add to `sums` (pairs, variables, 2, 3) the terms of all cells, and of all joint states of the parents."""
+    """Add to `sums` (pairs, variables, 2, 3) the terms of all cells, and of all parents' states."""
     for pair in range(len(order)):
         for cell in range(starts.shape[1] - 1):
             state = cell % seen  # of the child
@@ -193,9 +186,12 @@ def _count(rows: Any, hot: Any, counts: Any, totals: Any) -> None:
     _clear(counts)
     whole = len(rows) // 4 * 4
     for k in range(0, whole, 4):  # four rows at a time: 1.5 times as fast
-        p, q, r, s = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+        a = hot[rows[k]]
+        b = hot[rows[k + 1]]
+        c = hot[rows[k + 2]]
+        d = hot[rows[k + 3]]
         for column in range(columns):
-            counts[column] += hot[p, column] + hot[q, column] + hot[r, column] + hot[s, column]
+            counts[column] += a[column] + b[column] + c[column] + d[column]
     for k in range(whole, len(rows)):
         for column in range(columns):
             counts[column] += hot[rows[k], column]
@@ -221,10 +217,9 @@ def _add_terms(counts: Any, size: Any, first: Any, table: Any, sums: Any) -> Non
 
 
 def choose_partners(scores: Floats, singles: Sequence[int], most: int) -> list[int]:
-    """Return the single parents and, for each in turn, its PARTNERS best partners that are not among them yet.
+    """Return at most `most`: the single parents and, for each in turn, its PARTNERS best partners.
 
-    `scores` is (singles, n); -inf marks variables that are not allowed. At most `most` are
-    returned."""
+    `scores` is (singles, n); -inf marks variables that are not allowed."""
     kept = list(singles)
     for row in scores[: len(kept)]:
         for _ in range(PARTNERS):

@@ -1,4 +1,4 @@
-"""The kernel that visits every small set of variables and judges every family in it.
+"""The kernel `scan_prefixes`: score every family of the sets of a level, keep the candidate sets.
 
 A *level* k visits all sets V of k variables in lexicographic order. V = P + {i} is a family of each
 of its members i, so one count serves k families. A set is split into a *prefix* (all but its
@@ -76,7 +76,7 @@ class Below(NamedTuple):
 
 
 class Above(NamedTuple):
-    """What level k leaves for level k + 1; empty arrays at the last level."""
+    """Tables that level k makes for level k + 1; empty arrays at the last level."""
 
     terms: Floats  # (classes, C(n, k))
     cells: SmallInts  # (C(n, k),)
@@ -84,19 +84,40 @@ class Above(NamedTuple):
     ones: SmallInts  # (C(n, k),) if rows are bits: rows in which all members are 1
 
 
-class Found(NamedTuple):
-    """Candidate sets of one block, in the order of discovery."""
+class Block(NamedTuple):
+    """Candidate sets of some sets of a level, in the order of discovery; or memory for them."""
 
-    families: SmallInts  # (capacity, k) the child, then its parents
-    scores: Floats  # (capacity,)
+    families: SmallInts  # (found, k) the child, then its parents, ascending
+    scores: Floats  # (found,)
+
+    @property
+    def children(self) -> SmallInts:
+        """(found,) the child of each set."""
+        return self.families[:, 0]
+
+    @property
+    def parents(self) -> SmallInts:
+        """(found, k-1) the members of each set."""
+        return self.families[:, 1:]
+
+    def fits(self, n: int, k: int) -> bool:
+        """Return whether these can be candidate sets of level k among n variables."""
+        families, parents = self.families, self.parents
+        return (
+            families.shape[1] == k
+            and bool(((families >= 0) & (families < n)).all())
+            and bool((np.diff(parents, axis=1) > 0).all())
+            and bool((parents != self.children[:, None]).all())
+            and bool(np.isfinite(self.scores).all())
+        )
 
 
 class Visit(NamedTuple):
     """The set under judgement and what is known of its subsets."""
 
     members: Ints  # (k,) the prefix; and x
-    bases: Ints  # (k,) plus x: rank of V − v_t; the last is the rank of the prefix itself
-    # (k, n) [t, x]: best of child v_t with a proper subset of V − v_t; +inf: not allowed
+    bases: Ints  # (k,) plus x: rank of V - v_t; the last is the rank of the prefix itself
+    # (k, n) [t, x]: best of child v_t with a proper subset of V - v_t; +inf: not allowed
     best_subset_scores: Floats
     counts: SmallInts  # (2, most) cell counts of V: values, and how often each occurs
     moments: Floats  # (SERIES,)
@@ -109,7 +130,7 @@ def make_visit(k: int, n: int, rows: Rows) -> Visit:
 
 
 @kernel
-def scan(
+def scan_prefixes(
     prefixes: SmallInts,
     x_start: Ints,
     xs: SmallInts,
@@ -120,7 +141,7 @@ def scan(
     constraints: Constraints | None,
     below: Below,
     above: Above,
-    found: Found,
+    found: Block,
     visit: Visit,
 ) -> int:
     """Judge every V = prefix + {x} for these prefixes, which come in lexicographic order.
@@ -138,13 +159,8 @@ def scan(
     for p in range(len(prefixes)):
         if chosen and x_start[p] == x_start[p + 1]:
             continue
-        known = _common_length(members, prefixes[p], known)
-        for t in range(known, length):
-            members[t] = prefixes[p, t]
-            if bits is not None:  # None is a type to numba: one branch is compiled
-                add_to_prefix(t, members[t], bits)
-            if labels is not None:
-                add_member(t, members[t], labels)
+        known = common_length(members, prefixes[p], known)
+        _add_members(known, prefixes[p], labels, bits, visit)
         known = length
         first = members[length - 1] + 1 if length else 0
         _set_best_subset_scores(n, first, length, below, visit)
@@ -174,12 +190,25 @@ def scan(
 
 
 @inner
-def _common_length(members: Ints, prefix: SmallInts, known: int) -> int:
+def common_length(members: Ints, prefix: SmallInts, known: int) -> int:
     """Return how many of the first `known` members begin the prefix too."""
     for t in range(known):
         if members[t] != prefix[t]:
             return t
     return known
+
+
+@inner
+def _add_members(
+    known: int, prefix: SmallInts, labels: Labels | None, bits: Bits | None, visit: Visit
+) -> None:
+    """Count the prefix, of which the first `known` members are counted already."""
+    for t in range(known, len(prefix)):
+        visit.members[t] = prefix[t]
+        if bits is not None:  # None is a type to numba: one branch is compiled
+            add_to_prefix(t, visit.members[t], bits)
+        if labels is not None:
+            add_member(t, visit.members[t], labels)
 
 
 @inner
@@ -193,7 +222,7 @@ def _may_gain(x: int, length: int, best_subset_scores: Floats) -> bool:
 
 @inner
 def _set_bases(n: int, length: int, binomials: Ints, visit: Visit) -> int:
-    """Set what each x is added to for the ranks of the parent sets; return that for the rank of prefix + {x}."""
+    """Set what each x is added to for the ranks of parent sets; return that of prefix + {x}."""
     members = visit.members
     for t in range(length):
         visit.bases[t] = base_rank(members, length, t, -1, length, binomials) - (n - 1)
@@ -207,7 +236,7 @@ def base_rank(
 ) -> int:
     """Return the lexicographic rank of a set of `size`: the prefix without the positions skip and skip_too.
 
-    If one member x is still to come, subtract n − 1 − x.
+    If one member x is still to come, subtract n - 1 - x.
     """
     rank = binomials[size, 0] - 1
     for j in range(length):
@@ -245,7 +274,7 @@ def _set_best_subset_scores(n: int, first: int, length: int, below: Below, visit
 
 @inner
 def _forbid(n: int, first: int, length: int, constraints: Constraints, visit: Visit) -> None:
-    """Set the best subset scores of families that prior knowledge rules out to +inf: nothing beats that."""
+    """Set the best subset scores of families that are not allowed to +inf: nothing beats that."""
     edges = constraints.edges
     limits = constraints.limits
     bests = visit.best_subset_scores
@@ -273,11 +302,11 @@ def _judge(
     constraints: Constraints | None,
     below: Below,
     above: Above,
-    found: Found,
+    found: Block,
     visit: Visit,
     n_found: int,
 ) -> int:
-    """Score the families of V, keep the candidates, leave what the next level needs.
+    """Score the families of V, keep the candidates, fill the tables of the next level.
 
     Returns the number of candidates.
     """
@@ -319,8 +348,10 @@ def _judge(
             above.best[members[t], parents] = best
     if not last:
         above.cells[rank] = n_cells
-        for c in range(len(above.terms)):
-            above.terms[c, rank] = _parent_terms(joint, c, n_cells, n_values, rule, tables, visit)
+        for column in range(len(above.terms)):
+            above.terms[column, rank] = _parent_terms(
+                joint, column, n_cells, n_values, rule, tables, visit
+            )
     return n_found
 
 
@@ -345,7 +376,7 @@ def _joint_states(members: Ints, children: Records) -> float:
 
 @inner
 def _with_edges(score: float, t: int, members: Ints, constraints: Constraints) -> float:
-    """Return the score of child v_t with the priors of its edges; -inf if a required parent is missing."""
+    """Return the score of child v_t with the priors of its edges; -inf without a required parent."""
     child = members[t]
     edges = constraints.edges[child]
     held = 0
@@ -369,7 +400,7 @@ def _parent_terms(
     tables: TermTables,
     visit: Visit,
 ) -> float:
-    """Return the terms of V as a parent set of children of this column; `joint` are those of V as a family."""
+    """Return the terms of V as a parent set of children of this column; `joint`: as a family."""
     spread, count, _ = rule.formula
     if spread == OBSERVED:
         prior = count / n_cells
@@ -383,7 +414,7 @@ def _parent_terms(
 
 
 @inner
-def _keep(t: int, score: float, members: Ints, found: Found, place: int) -> None:
+def _keep(t: int, score: float, members: Ints, found: Block, place: int) -> None:
     """Put the family of v_t in its place, if there is room."""
     if place < len(found.scores):
         found.scores[place] = score

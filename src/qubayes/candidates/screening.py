@@ -15,44 +15,41 @@ from ..data.dataset import Dataset
 from ..foundation.arrays import AnyArray, Floats, Ints
 from ..foundation.families import VertexSet
 from ..foundation.workers import Workers, run
-from ..scores.score import DECLARED, EACH, Formula, Score, rising
+from ..scores.score import OBSERVED, Formula, Score, priors, rising
 from .counting import prepare_rows
 from .knowledge import Allowed
 from .levels import (
-    Block,
     make_above,
     next_level,
     prepare_constraints,
     prepare_rule,
-    scan,
+    scan_block,
     split,
     start_level,
 )
 from .partners import PARTNERS, Pairs, choose_partners, partner_scores
+from .scanning import Block
 
 _ROWS = 1 << 16  # rows that are counted together: sums of 32-bit floats are exact up to 2^24
 _CELLS = 1 << 22  # cells of pairs that are scored together
-_LONG_TABLE = 1 << 17  # counts beyond this are not tabulated but scored one by one
+_LONGEST_TABLE = 1 << 17  # terms of counts beyond this are not tabulated but computed one by one
 
 
 def possible_parents(
     dataset: Dataset, score: Score, allowed: Allowed, most: int, workers: Workers | None = None
 ) -> tuple[VertexSet, ...]:
-    """Return for each child its required parents and `most` others: the best single ones and their partners."""
+    """Return for each child its required parents and `most` others: best singles, their partners."""
     workers = workers or Workers()
     pairs = prepare_pairs(dataset, score.formula(dataset.rows))
-    blocks, ranked, kept = (
-        blocks_of_children(pairs.kinds),
-        dict[int, list[int]](),
-        dict[int, VertexSet](),
-    )
+    blocks = blocks_of_children(pairs.kinds)
+    ranked: dict[int, list[int]] = {}
     # Here one block follows the other: a product of matrices takes all threads.
-    for _, best in run(
-        best_parents, (pairs, allowed, most), blocks, workers if workers.cluster else Workers(1)
-    ):
+    one_by_one = workers if workers.cluster else Workers(1)
+    for _, best in run(best_parents, (pairs, allowed, most), blocks, one_by_one):
         ranked.update(best)
     sample = pairs.sample
     tasks = blocks_with_singles(sample, ranked, most)
+    kept: dict[int, VertexSet] = {}
     for _, found in run(with_partners, (sample, allowed, most), tasks, workers):
         kept.update(found)
     return tuple(kept[child] for child in range(dataset.n))
@@ -60,18 +57,16 @@ def possible_parents(
 
 def prepare_pairs(dataset: Dataset, formula: Formula) -> Pairs:
     """Return the data in the form in which pairs are scored."""
-    observed = [np.unique(column, return_inverse=True) for column in dataset.codes]
-    kinds = [
-        (len(states), len(seen)) for states, (seen, _) in zip(dataset.states, observed, strict=True)
-    ]
-    codes = [column.astype(dataset.codes.dtype) for _, column in observed]
-    return Pairs(
-        np.array(codes).reshape(dataset.codes.shape), np.array(kinds).reshape(-1, 2), formula
-    )
+    codes = np.empty_like(dataset.codes)
+    kinds = np.zeros((dataset.n, 2), np.int64)
+    for i, column in enumerate(dataset.codes):
+        seen, codes[i] = np.unique(column, return_inverse=True)
+        kinds[i] = len(dataset.states[i]), len(seen)
+    return Pairs(codes, kinds, formula)
 
 
 def blocks_of_children(kinds: Ints, cells: Callable[[int], int] | None = None) -> list[Ints]:
-    """Return blocks of variables of the same numbers of declared and of observed states, to be scored together.
+    """Return blocks of variables of one kind (same numbers of states), to be scored together.
 
     `cells` is what is held at once for one of this number of observed states: by default its pairs
     with all variables."""
@@ -79,7 +74,8 @@ def blocks_of_children(kinds: Ints, cells: Callable[[int], int] | None = None) -
     for kind in np.unique(kinds, axis=0):
         children = np.flatnonzero((kinds == kind).all(axis=1))
         seen = int(kind[1])
-        width = max(1, _CELLS // int(seen * kinds[:, 1].sum() if cells is None else cells(seen)))
+        held = int(seen * kinds[:, 1].sum()) if cells is None else cells(seen)
+        width = max(1, _CELLS // held)
         blocks += [children[start : start + width] for start in range(0, len(children), width)]
     return blocks
 
@@ -87,15 +83,17 @@ def blocks_of_children(kinds: Ints, cells: Callable[[int], int] | None = None) -
 def blocks_with_singles(
     pairs: Pairs, ranked: dict[int, list[int]], most: int
 ) -> list[list[tuple[int, list[int]]]]:
-    """Return blocks of (child, its best single parents), of the children whose single parents are ranked."""
-    most_seen, count = int(pairs.kinds[:, 1].max()), singles_among(most)
-    blocks = blocks_of_children(
+    """Return blocks of (child, its best single parents), of the children with ranked parents."""
+    most_seen = int(pairs.kinds[:, 1].max())
+    count = singles_among(most)
+    made: list[list[tuple[int, list[int]]]] = []
+    for block in blocks_of_children(
         pairs.kinds, lambda seen: (2 * sum(pairs.codes.shape) + most_seen * seen) * count
-    )
-    made = [
-        [(child, ranked[child]) for child in block.tolist() if child in ranked] for block in blocks
-    ]
-    return [block for block in made if block]
+    ):
+        children = [child for child in block.tolist() if child in ranked]
+        if children:
+            made.append([(child, ranked[child]) for child in children])
+    return made
 
 
 def singles_among(most: int) -> int:
@@ -104,7 +102,10 @@ def singles_among(most: int) -> int:
 
 
 def best_parents(shared: tuple[Pairs, Allowed, int], children: Ints) -> dict[int, list[int]]:
-    """Return the `most` single parents that score best for each child of a block, best first (ties: the first ones)."""
+    """Return the `most` best single parents of each child of a block, best first.
+
+    Of equal ones the first are taken.
+    """
     pairs, allowed, most = shared
     ranked: dict[int, list[int]] = {}
     for child, scores in zip(children.tolist(), pair_scores(pairs, children), strict=True):
@@ -117,7 +118,7 @@ def best_parents(shared: tuple[Pairs, Allowed, int], children: Ints) -> dict[int
 
 
 def _allowed_alone(allowed: Allowed, child: int, scores: Floats) -> Floats:
-    """Return the scores (..., n) of parents with their priors; -inf for those that are not allowed, or required."""
+    """Return the scores (..., n) of parents with priors; -inf if not allowed, or required."""
     scores = scores + allowed.prior_of(child)
     scores[..., list(allowed.excluded[child])] = -np.inf
     scores[..., list(allowed.required[child])] = -np.inf
@@ -132,17 +133,16 @@ def with_partners(
     A child that may have one parent only keeps single parents; others fill up with them where
     partners are lacking."""
     pairs, allowed, most = shared
-    kept, count = dict(block), singles_among(most)
+    kept = dict(block)
+    count = singles_among(most)
     paired = [child for child, ranked in block if allowed.limits[child] > 1 and ranked]
     if paired:
-        # padded by the first
+        # Fewer single parents are filled up by the first.
         singles = np.array([(kept[child] + kept[child][:1] * count)[:count] for child in paired])
-        for child, scores in zip(
-            paired, partner_scores(pairs, np.array(paired), singles), strict=True
-        ):
-            best = choose_partners(
-                _allowed_alone(allowed, child, scores), kept[child][:count], most
-            )
+        found = partner_scores(pairs, np.array(paired), singles)
+        for child, scores in zip(paired, found, strict=True):
+            scores = _allowed_alone(allowed, child, scores)
+            best = choose_partners(scores, kept[child][:count], most)
             kept[child] = list(dict.fromkeys(best + kept[child]))[:most]
     return {
         child: tuple(sorted({*parents, *allowed.required[child]}))
@@ -155,39 +155,41 @@ def pair_scores(pairs: Pairs, children: Ints) -> Floats:
 
     Counts of all pairs are products of one-hot matrices. Variables of the same numbers of declared
     and of observed states make a group: its pairs with another group share the prior."""
-    (n, rows), (spread, prior, penalty) = pairs.codes.shape, pairs.formula
+    n, rows = pairs.codes.shape
+    formula = pairs.formula
+    observed = formula.spread == OBSERVED
     states, seen = pairs.kinds[children[0]].tolist()
-
-    def one_hot(group: Ints, states: int, first: int) -> AnyArray:
-        """Return (variables * states, rows) from this row on, as 32-bit floats."""
-        codes = pairs.codes[group, first : first + _ROWS]
-        hot: AnyArray = (codes[:, None, :] == np.arange(states)[None, :, None]).astype(np.float32)
-        return hot.reshape(len(group) * states, -1)
-
     scores = np.empty((len(children), n))
     for other_states, other_seen in np.unique(pairs.kinds, axis=0).tolist():
         parents = np.flatnonzero((pairs.kinds == (other_states, other_seen)).all(axis=1))
-        counts = np.zeros((len(children) * seen, len(parents) * other_seen), np.int64)
-        for first in range(0, rows, _ROWS):
-            counts += (
-                one_hot(children, seen, first) @ one_hot(parents, other_seen, first).T
-            ).astype(np.int64)
-        cells = counts.reshape(len(children), seen, len(parents), other_seen)
-        if spread == EACH:
-            per_cell, per_state = prior, prior * states
-        elif spread == DECLARED:
-            per_cell, per_state = prior / other_states / states, prior / other_states
-        else:
-            per_cell, per_state = prior / other_seen / seen, prior / other_seen
+        cells = _count_pairs(pairs.codes, children, seen, parents, other_seen)
+        of_parent, of_child = (other_seen, seen) if observed else (other_states, states)
+        per_cell, per_state = priors(formula, of_parent, of_child)
         joint = _terms(cells, per_cell, rows).sum(axis=(1, 3))
         marginal = _terms(cells[0].sum(axis=0), per_state, rows).sum(axis=1)
-        scores[:, parents] = joint - marginal - penalty * (states - 1) * other_states
+        scores[:, parents] = joint - marginal - formula.penalty * (states - 1) * other_states
     return scores
+
+
+def _count_pairs(codes: AnyArray, children: Ints, seen: int, parents: Ints, of_parent: int) -> Ints:
+    """Return (children, states, parents, states) numbers of rows, of variables of two kinds."""
+    counts = np.zeros((len(children) * seen, len(parents) * of_parent), np.int64)
+    for first in range(0, codes.shape[1], _ROWS):
+        rows = codes[:, first : first + _ROWS]
+        product = _one_hot(rows[children], seen) @ _one_hot(rows[parents], of_parent).T
+        counts += product.astype(np.int64)
+    return counts.reshape(len(children), seen, len(parents), of_parent)
+
+
+def _one_hot(codes: AnyArray, states: int) -> AnyArray:
+    """Return (variables * states, rows) whether the variable has the state, as 32-bit floats."""
+    hot: AnyArray = (codes[:, None, :] == np.arange(states)[None, :, None]).astype(np.float32)
+    return hot.reshape(len(codes) * states, -1)
 
 
 def _terms(counts: Ints, s: float, rows: int) -> Floats:
     """Return `rising` of each count."""
-    if rows <= _LONG_TABLE:
+    if rows <= _LONGEST_TABLE:
         looked_up: Floats = _term_table(rows, s)[counts]
         return looked_up
     values, places = np.unique(counts, return_inverse=True)
@@ -197,13 +199,14 @@ def _terms(counts: Ints, s: float, rows: int) -> Floats:
 
 @lru_cache(maxsize=64)
 def _term_table(rows: int, s: float) -> Floats:
+    """Return `rising` of the counts 0 .. rows."""
     return np.array([rising(c, s) for c in range(rows + 1)])
 
 
 def candidates_of_child(
     shared: tuple[Dataset, Score, Allowed, tuple[VertexSet, ...]], child: int
 ) -> list[Block]:
-    """Return the candidate sets of one child: a search in which no other variable may have parents."""
+    """Return the candidate sets of one child: in this search no other variable has parents."""
     dataset, score, allowed, kept = shared
     members = np.array(sorted((child, *kept[child])))
     place = int(np.searchsorted(members, child))
@@ -218,17 +221,16 @@ def candidates_of_child(
         last = level.k == most + 1
         above = make_above(level, last=last)
         for heads in split(level, 1 << 62):
-            block = scan((level, above), heads)
-            mine = block.child == place
-            parents = members[block.parents[mine]].astype(np.int32)
-            found.append(Block(np.full(len(parents), child, np.int32), parents, block.score[mine]))
+            block = scan_block((level, above), heads)
+            mine = block.children == place
+            found.append(Block(members[block.families[mine]].astype(np.int32), block.scores[mine]))
         if last:
             return found
         level = next_level(level, above)
 
 
 def _only_parents_of(place: int, members: Ints, allowed: Allowed) -> Allowed:
-    """Return what is allowed among these variables if only the one at this place may have parents."""
+    """Return what is allowed among these variables if only the one at this place has parents."""
     child = int(members[place])
     n = len(members)
     required: list[VertexSet] = [()] * n

@@ -117,9 +117,9 @@ def test_an_import_makes_no_folder_and_no_kernel_counts_as_compiled(tmp_path, mo
     program = """
 import qubayes
 from qubayes.foundation.jit import is_compiled
-from qubayes.candidates.scanning import scan
+from qubayes.candidates.scanning import scan_prefixes
 qubayes.learn
-print(is_compiled(scan))
+print(is_compiled(scan_prefixes))
 """
     for _ in range(2):
         done = subprocess.run(
