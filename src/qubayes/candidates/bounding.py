@@ -333,9 +333,6 @@ def _set_least_terms(
     for t in range(m + 1):
         _lower_to_terms_of(t, m, pair, width, free, rule, bounds, below, scratch)
     _lower_to_terms_of_x(m, width, free, rule, bounds, below, scratch)
-    for i in range(width):
-        if by_x.most[i] + bounds.rounding <= by_x.least[i]:
-            by_x.least[i] = inf
 
 
 @inlined
@@ -371,7 +368,10 @@ def _lower_to_terms_of(
 def _lower_to_terms_of_x(
     m: int, width: int, free: float, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
 ) -> None:
-    """Lower the least and the most terms to those by the child x, whose parents are P + {y}."""
+    """Lower the least and the most terms to those by the child x, whose parents are P + {y}.
+
+    It comes last: where the most terms do not exceed the least ones, these become +inf.
+    """
     first = scratch.members[m] + 1
     parents = scratch.starts[m, 1] + first - 1
     joint = below.terms[0, parents]
@@ -385,6 +385,8 @@ def _lower_to_terms_of_x(
         terms = below.terms[columns[i], parents]
         by_x.least[i] = min(by_x.least[i], best[i] + terms + free * (states[i] - 1.0))
         by_x.most[i] = min(by_x.most[i], joint - cells * ratios[i])
+        if by_x.most[i] + bounds.rounding <= by_x.least[i]:
+            by_x.least[i] = inf
 
 
 @inlined
@@ -558,7 +560,7 @@ def _split(depth: int, y: int, groups: Groups) -> None:
         label[row] = new_label[np.uint64(old[row]) * np.uint64(states) + np.uint64(codes[row])]
 
 
-@inner
+@inlined
 def _count_rows(
     m: int, first: int, last: int, groups: Groups, bounds: TermBounds, scratch: Scratch
 ) -> int:
