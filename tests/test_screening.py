@@ -121,10 +121,10 @@ def test_larger_data(name, monkeypatch):
     search = CandidateSearch(2, Score(name), possible_parents=5)
     assert len(assert_is_definition(dataset, search)) > 9
     usual = by_vertex(identify(dataset, search))
-    monkeypatch.setattr(partners, "_COUNTS", 5000)
+    monkeypatch.setattr(partners, "_BLOCK_COUNTS", 5000)
     monkeypatch.setattr(screening, "_ROWS", 64)
     monkeypatch.setattr(screening, "_CELLS", 100)
-    monkeypatch.setattr(screening, "_LONG_TABLE", 100)
+    monkeypatch.setattr(screening, "_LONGEST_TABLE", 100)
     assert by_vertex(identify(dataset, search)) == usual
 
 
@@ -171,12 +171,12 @@ def test_a_partner_that_says_nothing_alone_is_kept():
 def test_partners_are_ranked_on_a_sample_of_the_rows(monkeypatch):
     dataset = dependent_data(9, 90, seed=7)
     pairs = screening.prepare_pairs(dataset, Score("bic").formula(90))
-    monkeypatch.setattr(partners, "MOST_ROWS", 40)
+    monkeypatch.setattr(partners, "MOST_SAMPLED_ROWS", 40)
     sample = pairs.sample
     numbers = [row.tolist() for row in dataset.codes.T]
     assert sample.codes.shape == (9, 40) and sample.weight == 90 / 40
     assert all(row.tolist() in numbers for row in sample.codes.T)
-    monkeypatch.setattr(partners, "MOST_ROWS", 90)
+    monkeypatch.setattr(partners, "MOST_SAMPLED_ROWS", 90)
     assert pairs.sample is pairs
     children, singles = np.array([0]), np.array([[1]])
     found, plain = (
@@ -204,7 +204,7 @@ def every_other_row(rows):
 )
 def test_a_sample_of_rows_hides_neither_periods_nor_the_weight_of_priors(nats, kept, monkeypatch):
     dataset = every_other_row(4000)
-    monkeypatch.setattr(partners, "MOST_ROWS", 400)
+    monkeypatch.setattr(partners, "MOST_SAMPLED_ROWS", 400)
     known = Knowledge(priors=[("v2", "v0", nats)]).resolve(dataset.names, 2)
     assert (2 in screening.possible_parents(dataset, Score(), known, 2)[0]) == kept
 
