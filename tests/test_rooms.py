@@ -50,7 +50,6 @@ NOT_MOVED_YET = {
     "test_formulation_order.py",
     "test_fuzz.py",
     "test_judge.py",
-    "test_last_level.py",
     "test_learn_command.py",
     "test_learning.py",
     "test_limits.py",
