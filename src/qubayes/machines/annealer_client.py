@@ -15,7 +15,7 @@ import ssl
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, TypeVar
@@ -69,7 +69,8 @@ class Patience:
             and 0 <= self.first_delay <= self.longest_delay < 1e6
         ):
             raise SettingError(
-                f"timeout > 0, attempts >= 1 and 0 <= first_delay <= longest_delay < 1e6 are allowed; given: {self}"
+                "timeout > 0, attempts >= 1 and 0 <= first_delay <= longest_delay < 1e6 are "
+                f"allowed; given: {self}"
             )
 
 
@@ -118,7 +119,9 @@ class _Request(NamedTuple):
 
 
 class DigitalAnnealer:
-    """The service at an address such as `https://host/da`. HTTPS is required, except on this machine."""
+    """The service at an address such as `https://host/da`.
+
+    HTTPS is required, except on this machine."""
 
     def __init__(
         self,
@@ -143,7 +146,9 @@ class DigitalAnnealer:
         return f"DigitalAnnealer({self._address.geturl()}, key from ${self._key_variable})"
 
     def submit(self, problem: AnnealerProblem, parameters: AnnealerParameters | None = None) -> str:
-        """Start a job and return its identifier. The body goes through a temporary file, not through memory.
+        """Start a job and return its identifier.
+
+        The body goes through a temporary file, not through memory.
 
         Sent again only if the service did not accept it: no connection, or status 429 or 503.
         """
@@ -159,17 +164,18 @@ class DigitalAnnealer:
 
     def fetch(self, job: str, bits: int) -> AnnealerSolutions:
         """Return the solutions of a finished job of this many bits."""
-        found = self._call(self._result_of("GET", job), lambda answer: _outcome(answer, bits))
+        found = self._result(job, bits)
         if isinstance(found, str):
             raise self._error(f"job {job} is {found.lower()}; fetch it when it is done")
         return found
 
     def wait(self, job: str, bits: int, time_limit: float) -> AnnealerSolutions:
-        """Return the solutions of the job once it is done; raise after `time_limit` seconds, with its identifier."""
+        """Return the solutions of the job once it is done; raise after `time_limit` seconds,
+        with its identifier."""
         deadline = time.monotonic() + time_limit
         delay = self._patience.first_delay
         while True:
-            found = self._call(self._result_of("GET", job), lambda answer: _outcome(answer, bits))
+            found = self._result(job, bits)
             if not isinstance(found, str):
                 return found
             if time.monotonic() + delay > deadline:
@@ -184,7 +190,9 @@ class DigitalAnnealer:
         return self._call(_Request("POST", "/jobs/cancel", {"job_id": self._checked(job)}), _status)
 
     def delete(self, job: str) -> None:
-        """Remove the job and its result from the service. On a second attempt it may be gone already."""
+        """Remove the job and its result from the service.
+
+        On a second attempt it may be gone already."""
         self._call(self._result_of("DELETE", job), lambda answer: None)
 
     def solve(
@@ -194,7 +202,9 @@ class DigitalAnnealer:
         *,
         time_limit: float = 3600.0,
     ) -> AnnealerSolutions:
-        """Submit, wait, fetch, delete. An interrupt cancels and deletes the job, since it costs money.
+        """Submit, wait, fetch, delete.
+
+        An interrupt cancels and deletes the job, since it costs money.
 
         After an error the job stays, and the error names it: its result can still be fetched.
         """
@@ -215,7 +225,9 @@ class DigitalAnnealer:
         return solutions
 
     def _call(self, request: "_Request", understand: Callable[[dict[str, Any]], T]) -> T:
-        """Return what `understand` makes of the answer, after as many attempts as are safe and allowed."""
+        """Send the request and return `understand(answer)`.
+
+        Retries only where a retry is safe, at most `attempts` times."""
         bounds = self._patience.timeout, self._largest_answer
         for attempt in range(1, self._patience.attempts + 1):
             last = attempt == self._patience.attempts
@@ -238,13 +250,17 @@ class DigitalAnnealer:
             try:
                 return understand(_document(answer, self._address.geturl()))
             except ServiceError as error:
-                told = self._error(str(error))
-            raise told  # outside of `except`: the other error may hold the key
+                redacted = self._error(str(error))
+            raise redacted  # outside of `except`: the other error may hold the key
         raise AssertionError("Patience has at least one attempt")
 
     def _error(self, text: str) -> ServiceError:
         """Return the error to raise, without the key."""
         return ServiceError(_redacted(text, os.environ.get(self._key_variable, "")))
+
+    def _result(self, job: str, bits: int) -> AnnealerSolutions | str:
+        """Return the solutions of the job, or its state while it has none."""
+        return self._call(self._result_of("GET", job), lambda answer: _outcome(answer, bits))
 
     def _result_of(self, method: str, job: str) -> _Request:
         return _Request(method, f"/jobs/result/{self._checked(job)}")
@@ -282,11 +298,9 @@ def _document(answer: Answer, address: str) -> dict[str, Any]:
         document = None
     if answer.status >= 300:
         error = document.get("error", document) if isinstance(document, dict) else {}
-        found = [
-            _text_of(error[name])
-            for name in ("title", "message")
-            if isinstance(error, dict) and error.get(name)
-        ]
+        found = []
+        if isinstance(error, dict):
+            found = [_text_of(error[name]) for name in ("title", "message") if error.get(name)]
         parts = f"status {answer.status}", "; ".join(found), _HINTS.get(answer.status, "")
         raise ServiceError(f"{address}: {': '.join(part for part in parts if part)}")
     if not isinstance(document, dict):
@@ -334,10 +348,7 @@ def _status(answer: dict[str, Any]) -> str:
 
 
 def _outcome(answer: dict[str, Any], bits: int) -> AnnealerSolutions | str:
-    """Return the solutions in a final answer, or the state of the job in another answer.
-
-    Raise unless each solution sets every bit once and has its three numbers.
-    """
+    """Return the solutions in a final answer, or the state of the job in another answer."""
     status = _status(answer)
     if status in _UNFINISHED:
         return status
@@ -347,41 +358,58 @@ def _outcome(answer: dict[str, Any], bits: int) -> AnnealerSolutions | str:
         raise ServiceError(
             f"the job is {status.lower()} and has no solution{': ' if message else ''}{message}"
         )
-    solutions = found.get("solutions")
+    return _solutions(found.get("solutions"), bits)
+
+
+def _solutions(solutions: object, bits: int) -> AnnealerSolutions:
+    """Return the solutions of an answer, best first.
+
+    Raise unless each solution sets every bit once and has its three numbers."""
     if not isinstance(solutions, list):
         raise ServiceError("the answer of the Digital Annealer lacks a list of solutions")
-    configurations: list[Any] = [
-        one.get("configuration") if isinstance(one, dict) else None for one in solutions
-    ]
-    for configuration in configurations:  # before the allocation: a short answer may list very many
+    for one in solutions:  # before the allocation: a short answer may list very many
+        configuration = one.get("configuration") if isinstance(one, dict) else None
         if not isinstance(configuration, dict) or len(configuration) != bits:
             raise ServiceError(f"a solution of the Digital Annealer does not hold {bits} bits")
     states = np.zeros((len(solutions), bits), np.bool_)
-    for row, configuration in zip(states, configurations, strict=True):
-        for index, value in configuration.items():
-            known = index.isascii() and index.isdigit() and len(index) <= 9 and int(index) < bits
-            if not known or type(value) is not bool:
-                raise ServiceError(
-                    f"a solution of the Digital Annealer sets {index[:20]!r} to {shown(value, 20)}"
-                )
-            row[int(index)] = value
-        if len({int(index) for index in configuration}) != bits:
-            raise ServiceError("a solution of the Digital Annealer sets a bit twice")
-    columns = {
-        name: [one.get(name) for one in solutions]
-        for name in ("energy", "penalty_energy", "frequency")
-    }
-    for name, values in columns.items():
-        if not all(type(value) in (int, float) and abs(value) < 2.0**63 for value in values):
-            raise ServiceError(f"a solution of the Digital Annealer lacks the number {name}")
-    energies, penalties, frequencies = (np.array(values, np.float64) for values in columns.values())
+    for state, one in zip(states, solutions, strict=True):
+        _set_bits(state, one["configuration"])
+    energies = _numbers(solutions, "energy")
+    penalties = _numbers(solutions, "penalty_energy")
+    frequencies = _numbers(solutions, "frequency").astype(np.int64)
     order = np.argsort(energies, kind="stable")
-    arrays = states, energies, penalties, frequencies.astype(np.int64)
-    return AnnealerSolutions(*(frozen(part[order]) for part in arrays))
+    return AnnealerSolutions(
+        frozen(states[order]),
+        frozen(energies[order]),
+        frozen(penalties[order]),
+        frozen(frequencies[order]),
+    )
+
+
+def _set_bits(state: Bools, configuration: dict[str, Any]) -> None:
+    """Set the bits of a state from a mapping of as many indices to values."""
+    for index, value in configuration.items():
+        number = index.isascii() and index.isdigit() and len(index) <= 9
+        if not number or int(index) >= len(state) or type(value) is not bool:
+            raise ServiceError(
+                f"a solution of the Digital Annealer sets {index[:20]!r} to {shown(value, 20)}"
+            )
+        state[int(index)] = value
+    if len({int(index) for index in configuration}) != len(state):
+        raise ServiceError("a solution of the Digital Annealer sets a bit twice")
+
+
+def _numbers(solutions: Sequence[dict[str, Any]], name: str) -> Floats:
+    """Return the number of this name in each solution."""
+    values: list[Any] = [one.get(name) for one in solutions]
+    if not all(type(value) in (int, float) and abs(value) < 2.0**63 for value in values):
+        raise ServiceError(f"a solution of the Digital Annealer lacks the number {name}")
+    return np.array(values, np.float64)
 
 
 def parse_address(url: str) -> SplitResult:
-    """Return the address; raise unless a key may be sent there: by HTTPS, or by HTTP to this machine."""
+    """Return the address; raise unless a key may be sent there: by HTTPS, or by HTTP to this
+    machine."""
     try:
         parts = urlsplit(url.rstrip("/"))
         known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -403,7 +431,8 @@ def parse_address(url: str) -> SplitResult:
 
 
 def read_key(variable: str) -> str:
-    """Return the key in the environment variable; the error for a malformed one does not show it."""
+    """Return the key in the environment variable; the error for a malformed one does not show
+    it."""
     key = os.environ.get(variable, "")
     if not key:
         raise SettingError(
@@ -411,7 +440,8 @@ def read_key(variable: str) -> str:
         )
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise SettingError(
-            f"the environment variable {variable} holds white space or other characters that are not allowed"
+            f"the environment variable {variable} holds white space or other characters that are "
+            "not allowed"
         )
     return key
 
@@ -419,7 +449,9 @@ def read_key(variable: str) -> str:
 def exchange(
     address: SplitResult, request: _Request, key: str, bounds: tuple[float, int]
 ) -> Answer:
-    """Send one request and return the answer. A body that is a file is sent from its beginning, in blocks.
+    """Send one request and return the answer.
+
+    A body that is a file is sent from its beginning, in blocks.
 
     `bounds` are the seconds without progress, in which an answer must also be complete, and its
     largest size in bytes."""

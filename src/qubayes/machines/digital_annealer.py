@@ -56,7 +56,8 @@ class Inequalities(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AnnealerProblem:
-    """Minimise objective + (coefficient chosen by the machine) x penalty, subject to the inequalities.
+    """Minimise objective + (coefficient chosen by the machine) x penalty, subject to the
+    inequalities.
 
     For the paper's constrained form: the score in the objective, the cycles in the penalty, and for
     each vertex the inequality sum of u - 2 <= 0; no z bits (paper, Appendix D.4)."""
@@ -185,7 +186,8 @@ def _check_coefficients(name: str, *coefficients: AnyArray) -> None:
         largest = float(np.abs(values).max(initial=0.0))
         if not largest <= LARGEST_COEFFICIENT:  # also refuses NaN
             raise SettingError(
-                f"a coefficient {largest!r} in the {name}; at most 2^52 is allowed: scale the scores"
+                f"a coefficient {largest!r} in the {name}; at most 2^52 is allowed: scale the "
+                "scores"
             )
 
 

@@ -37,20 +37,18 @@ class Embedding:
 
     def as_json(self) -> dict[str, Any]:
         """Return what `qubayes embed --json` prints of one embedding."""
-        names = (
-            "topology",
-            "available_qubits",
-            "available_couplers",
-            "bits",
-            "couplers",
-            "found",
-            "impossible",
-        )
-        chains = {
-            name: getattr(self, name) if self.found else None
-            for name in ("physical_qubits", "longest_chain")
+        return {
+            "topology": self.topology,
+            "available_qubits": self.available_qubits,
+            "available_couplers": self.available_couplers,
+            "bits": self.bits,
+            "couplers": self.couplers,
+            "found": self.found,
+            "impossible": self.impossible,
+            "physical_qubits": self.physical_qubits if self.found else None,
+            "longest_chain": self.longest_chain if self.found else None,
+            "status": self.status,
         }
-        return {**{name: getattr(self, name) for name in names}, **chains, "status": self.status}
 
     def describe(self) -> list[str]:
         """Return the embedding in a few lines for people."""
@@ -63,7 +61,8 @@ class Embedding:
 
 
 def embed(qubo: Qubo, topology: str, *, timeout: float = 60.0, seed: int = 0) -> Embedding:
-    """Return an embedding of the QUBO's graph in the annealer's, found by minorminer's heuristic and checked.
+    """Return an embedding of the QUBO's graph in the annealer's, found by minorminer's heuristic
+    and checked.
 
     The same seed gives the same embedding unless the time runs out. That none is found proves
     nothing, except if there are fewer qubits than bits, or fewer couplers than the QUBO has."""
@@ -80,6 +79,19 @@ def embed(qubo: Qubo, topology: str, *, timeout: float = 60.0, seed: int = 0) ->
     if qubo.couplers > couplers:  # each coupler of the QUBO needs one of its own
         status = f"does not fit {topology}: {qubo.couplers:,} couplers, {couplers:,} in the machine"
         return Embedding(*sizes, status, impossible=True)
+    chains = _find_chains(qubo, graph, timeout, seed)
+    if chains is None:
+        return Embedding(
+            *sizes, f"no embedding into {topology} found within {timeout:g} s; one may exist"
+        )
+    status = f"fits {topology}: {sum(map(len, chains))} of {qubits} qubits"
+    return Embedding(*sizes, status, found=True, chains=chains)
+
+
+def _find_chains(
+    qubo: Qubo, graph: Any, timeout: float, seed: int
+) -> tuple[tuple[int, ...], ...] | None:
+    """Return the qubits of each bit; None if the heuristic found no embedding."""
     rows, cols, _ = upper_triangle(qubo)
     edges = list(zip(rows.tolist(), cols.tolist(), strict=True))
     found: dict[int, Iterable[int]] = {}
@@ -88,18 +100,17 @@ def embed(qubo: Qubo, topology: str, *, timeout: float = 60.0, seed: int = 0) ->
         found = search(
             edges, list(graph.edges), timeout=timeout, random_seed=seed % 2**31, threads=1
         )
+        if not found:
+            return None
     # a bit without couplers takes any free qubit
     single = [bit for bit in range(qubo.bits) if bit not in found]
-    free = sorted(set(graph.nodes) - {qubit for chain in found.values() for qubit in chain})
-    if (edges and not found) or len(single) > len(free):
-        return Embedding(
-            *sizes, f"no embedding into {topology} found within {timeout:g} s; one may exist"
-        )
+    free = sorted(set(graph.nodes).difference(*found.values()))
+    if len(single) > len(free):
+        return None
     found |= {bit: [qubit] for bit, qubit in zip(single, free, strict=False)}
     chains = tuple(tuple(sorted(found[bit])) for bit in range(qubo.bits))
     _verify(edges, graph, chains)
-    status = f"fits {topology}: {sum(map(len, chains))} of {qubits} qubits"
-    return Embedding(*sizes, status, found=True, chains=chains)
+    return chains
 
 
 def target_graph(topology: str) -> Any:
@@ -107,7 +118,8 @@ def target_graph(topology: str) -> Any:
     family, _, size = topology.partition(":")
     if family not in _FAMILIES or not (size.isascii() and size.isdigit() and len(size) < 4):
         raise SettingError(
-            f"topology {topology[:40]!r}; pegasus:16, zephyr:12 or chimera:16, for example, are allowed"
+            f"topology {topology[:40]!r}; pegasus:16, zephyr:12 or chimera:16, for example, are "
+            "allowed"
         )
     least, most = _FAMILIES[family]
     if not least <= int(size) <= most:
@@ -120,7 +132,8 @@ def target_graph(topology: str) -> Any:
 def _verify(
     edges: Iterable[tuple[int, int]], graph: Any, chains: tuple[tuple[int, ...], ...]
 ) -> None:
-    """Raise unless chains are connected, disjoint, and joined by couplers: a fault of the heuristic."""
+    """Raise unless chains are connected, disjoint, and joined by couplers: a fault of the
+    heuristic."""
     networkx = optional("networkx", "embedding", "embed")
     owner = {qubit: bit for bit, chain in enumerate(chains) for qubit in chain}
     if len(owner) != sum(map(len, chains)):

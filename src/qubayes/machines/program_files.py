@@ -119,7 +119,8 @@ def _quadratic_terms(
 
 
 def _lp_names(kind: str, letter: str, labels: Sequence[Hashable]) -> tuple[list[str], list[str]]:
-    """Return (names, comments): the labels if all are LP names, else x0, x1, ... and their labels."""
+    """Return (names, comments): the labels if all are LP names, else x0, x1, ... and their
+    labels."""
     texts = _texts(labels)
     if all(_LP_NAME.fullmatch(text) and text.lower() not in _LP_KEYWORDS for text in texts):
         return texts, []
@@ -167,7 +168,8 @@ def write_qplib_of_qubo(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes
 
 
 def write_qplib(model: "dimod.ConstrainedQuadraticModel", file: IO[bytes]) -> None:
-    """Write a constrained model; raise for spins and soft constraints, which QPLIB does not have."""
+    """Write a constrained model; raise for spins and soft constraints, which QPLIB does not
+    have."""
     if _has_spins_or_soft(model):
         raise FormatError("a QPLIB file has no spins and no soft constraints; write a .cqm file")
     rows = list(model.constraints.values())
@@ -187,11 +189,7 @@ def write_qplib(model: "dimod.ConstrainedQuadraticModel", file: IO[bytes]) -> No
     _write(file, [_INFINITY])
     if rows:
         _write_sides(file, rows)
-    if kind != "B":
-        _write_vector(file, 0.0, np.array([float(model.lower_bound(v)) for v in places]))
-        _write_vector(file, 1.0, np.array([float(model.upper_bound(v)) for v in places]))
-    if kind == "G":
-        _write_vector(file, 2, np.array([_QPLIB_NUMBERS[model.vartype(v).name] for v in places]))
+    _write_variables(file, model, kind)
     _write_starting_points(file, 3 if rows else 2)
     _write_names(file, "x", list(model.variables))
     _write_names(file, "c", list(model.constraints))
@@ -245,6 +243,18 @@ def _write_sides(file: IO[bytes], rows: Sequence[Any]) -> None:
     _write_vector(file, _INFINITY, np.where(senses == ">=", _INFINITY, sides))
 
 
+def _write_variables(file: IO[bytes], model: "dimod.ConstrainedQuadraticModel", kind: str) -> None:
+    """Write the bounds of the variables unless all are bits, and their kinds if these differ."""
+    if kind != "B":
+        lower = [float(model.lower_bound(v)) for v in model.variables]
+        upper = [float(model.upper_bound(v)) for v in model.variables]
+        _write_vector(file, 0.0, np.array(lower))
+        _write_vector(file, 1.0, np.array(upper))
+    if kind == "G":
+        numbers = [_QPLIB_NUMBERS[model.vartype(v).name] for v in model.variables]
+        _write_vector(file, 2, np.array(numbers))
+
+
 def _write_starting_points(file: IO[bytes], vectors: int) -> None:
     """Write starting points of x, of y where there are constraints, and of z: all zero."""
     _write(file, [0.0, 0] * vectors)
@@ -271,7 +281,8 @@ def _write_vector(file: IO[bytes], default: float, values: AnyArray) -> None:
 
 
 def _write_names(file: IO[bytes], letter: str, labels: Sequence[Hashable]) -> None:
-    """Write the labels as names, or, if one does not fit, x1, x2, ... with the labels as comments."""
+    """Write the labels as names, or, if one does not fit, x1, x2, ... with the labels as
+    comments."""
     texts = _texts(labels)
     names = texts
     if not all(_QPLIB_NAME.fullmatch(text) for text in texts):

@@ -74,7 +74,9 @@ def qubo_from_couplers(
     diagonal = first == second
     if diagonal.any():
         np.add.at(linear, first[diagonal], values[diagonal])
-        first, second, values = first[~diagonal], second[~diagonal], values[~diagonal]
+        first = first[~diagonal]
+        second = second[~diagonal]
+        values = values[~diagonal]
     low = np.minimum(first, second)
     high = np.maximum(first, second)
     return _symmetric(linear, _summed(low, high, values, len(linear)), float(offset))
@@ -96,7 +98,8 @@ def _summed(
 
 
 def _symmetric(linear: Floats, pairs: tuple[SmallInts, SmallInts, Floats], offset: float) -> Qubo:
-    """Return the QUBO of pairs (i, j, weight), i < j ascending, each in the rows of both its bits."""
+    """Return the QUBO of pairs (i, j, weight), i < j ascending, each in the rows of both its
+    bits."""
     low, high, weights = pairs
     bits = len(linear)
     left = np.bincount(high, minlength=bits)  # entries of each row left of the diagonal

@@ -102,7 +102,8 @@ def _identifiers(texts: Sequence[str]) -> list[str]:
 
 
 def _encoded(text: str) -> str:
-    """Return the text for a property: %2C for a comma, and so on for all that could end the property."""
+    """Return the text for a property: %2C for a comma, and so on for all that could end the
+    property."""
     return quote(text, safe=" <>=+" if text == text.strip(" ") else "<>=+")
 
 
@@ -118,38 +119,33 @@ class _Block:
     # position, parent states, numbers
     rows: list[tuple[int, list[str], list[float]]] = field(default_factory=list)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the block has no numbers."""
+        return self.table is None and self.default is None and not self.rows
+
 
 def parse_bif(text: str) -> Network:
-    """Return the network of a BIF file. One whose probability blocks are all empty has no tables."""
+    """Return the network of a BIF file.
+
+    One whose probability blocks are all empty has no tables."""
     parser = _Parser(text)
-    while (keyword := parser.next()) is not None:
-        if keyword == "network":
-            parser.network()
-        elif keyword == "variable":
-            parser.variable()
-        elif keyword == "probability":
-            parser.probability()
-        else:
-            parser.fail(f"{keyword!r} where 'network', 'variable' or 'probability' must stand")
-    variables, blocks = parser.variables, parser.blocks
-    if not variables:
-        parser.fail("no 'variable' block; this is not a BIF file, or an empty one")
-    index = {name: i for i, name in enumerate(variables)}
-    for block in blocks.values():
-        for name in (block.child, *block.parents):
-            if name not in index:
-                parser.fail(f"{name!r} is not declared by a 'variable' block", block.position)
-    if lost := [name for name in variables if name not in blocks]:
-        parser.fail(f"variable {lost[0]!r} has no 'probability' block")
-    ordered = [blocks[name] for name in variables]
-    parents = tuple(tuple(index[name] for name in block.parents) for block in ordered)
-    names, states = zip(*(parser.originals[name] for name in variables), strict=True)
-    graph = Network(names, parents, states)
-    if all(block.table is None and block.default is None and not block.rows for block in ordered):
+    parser.read_blocks()
+    parser.check_names()
+    names = []
+    states = []
+    for name in parser.variables:
+        own_name, own_states = parser.originals[name]
+        names.append(own_name)
+        states.append(own_states)
+    index = {name: vertex for vertex, name in enumerate(parser.variables)}
+    blocks = [parser.blocks[name] for name in parser.variables]
+    parents = tuple(tuple(index[name] for name in block.parents) for block in blocks)
+    graph = Network(tuple(names), parents, tuple(states))
+    if all(block.is_empty for block in blocks):
         return graph
-    return replace(
-        graph, tables=tuple(_table(parser, block, graph, v) for v, block in enumerate(ordered))
-    )
+    tables = [_table(parser, block, graph, vertex) for vertex, block in enumerate(blocks)]
+    return replace(graph, tables=tuple(tables))
 
 
 class _Parser:
@@ -173,6 +169,30 @@ class _Parser:
 
         if "//" in text or "/*" in text:
             self.text = _COMMENT.sub(blank, text)
+
+    def read_blocks(self) -> None:
+        """Read the whole text."""
+        while (keyword := self.next()) is not None:
+            if keyword == "network":
+                self.network()
+            elif keyword == "variable":
+                self.variable()
+            elif keyword == "probability":
+                self.probability()
+            else:
+                self.fail(f"{keyword!r} where 'network', 'variable' or 'probability' must stand")
+
+    def check_names(self) -> None:
+        """Raise unless every block is about variables and every variable has a block."""
+        if not self.variables:
+            self.fail("no 'variable' block; this is not a BIF file, or an empty one")
+        for block in self.blocks.values():
+            for name in (block.child, *block.parents):
+                if name not in self.variables:
+                    self.fail(f"{name!r} is not declared by a 'variable' block", block.position)
+        for name in self.variables:
+            if name not in self.blocks:
+                self.fail(f"variable {name!r} has no 'probability' block")
 
     def fail(self, problem: str, position: int | None = None) -> NoReturn:
         """Raise a FormatError that names the line."""
@@ -224,7 +244,8 @@ class _Parser:
         return before, after
 
     def parse(self, text: str) -> list[float]:
-        """Return the numbers in a text made of digits, signs, points, exponents, commas and white space."""
+        """Return the numbers in a text made of digits, signs, points, exponents, commas and
+        white space."""
         try:
             return [float(number) for number in text.replace(",", " ").split()]
         except ValueError as error:
@@ -279,7 +300,8 @@ class _Parser:
             self.expect(";")
             if conditions or not states or str(len(states)) != count:
                 self.fail(
-                    f"{name!r} declares [ {count} ] states and lists {len(states)}; put names with spaces in quotes"
+                    f"{name!r} declares [ {count} ] states and lists {len(states)}; put names with "
+                    "spaces in quotes"
                 )
             if len(set(states)) != len(states):
                 self.fail(f"{name!r} lists a state twice; give each its own name")
@@ -289,7 +311,8 @@ class _Parser:
         own = tuple(properties.get("qubayes_states", self.variables[name]))
         if len(own) != len(self.variables[name]):
             self.fail(
-                f"{name!r} has {len(self.variables[name])} states and {len(own)} in its property qubayes_states"
+                f"{name!r} has {len(self.variables[name])} states and {len(own)} in its property "
+                "qubayes_states"
             )
         self.originals[name] = ",".join(properties.get("qubayes_name", [name])), own
 
@@ -306,15 +329,8 @@ class _Parser:
             self.fail(f"a second probability block of {block.child!r}; keep one", start)
         self.blocks[block.child] = block
         self.expect("{")
-        while True:
-            while (row := _ROW.match(self.text, self.position)) is not None:
-                self.position = row.start(1)
-                states = [state.strip('"') for state in _NAME.findall(row[1])]
-                block.rows.append((row.start(1), states, self.parse(row[2])))
-                self.position = row.end()
-            found = self.next()
-            if found == "}":
-                return
+        self.rows(block)
+        while (found := self.next()) != "}":
             if found == "property":
                 self.property()
             elif found == "table" and block.table is None:
@@ -323,12 +339,22 @@ class _Parser:
                 block.default = self.numbers()
             else:
                 self.fail_at(found, "'(states) numbers;', one 'table', one 'default' or '}'")
+            self.rows(block)
+
+    def rows(self, block: _Block) -> None:
+        """Read the rows `(states) numbers;` that follow."""
+        while (row := _ROW.match(self.text, self.position)) is not None:
+            self.position = row.start(1)
+            states = [state.strip('"') for state in _NAME.findall(row[1])]
+            block.rows.append((row.start(1), states, self.parse(row[2])))
+            self.position = row.end()
 
 
 def _table(parser: _Parser, block: _Block, graph: Network, vertex: int) -> Floats:
     """Return the numbers of the block with the parents' axes first and the child's last."""
     *arities, arity = shape = graph.table_shape(vertex)
-    size, configurations = math.prod(shape), math.prod(arities)
+    size = math.prod(shape)
+    configurations = math.prod(arities)
     if block.table is not None:
         if block.rows or block.default or len(block.table) != size:
             parser.fail(
@@ -350,14 +376,20 @@ def _table(parser: _Parser, block: _Block, graph: Network, vertex: int) -> Float
         parser.fail(f"'default' of {block.child!r} needs {arity} numbers", block.position)
     table = np.empty(shape)
     table[...] = block.default or np.nan
-    indices = [
-        {state: i for i, state in enumerate(parser.variables[name])} for name in block.parents
-    ]
+    _set_rows(parser, block, table)
+    return table
+
+
+def _set_rows(parser: _Parser, block: _Block, table: Floats) -> None:
+    """Write the rows of the block into the table; raise for unknown states and second rows."""
+    states_of = [parser.variables[name] for name in block.parents]
+    indices = [{state: i for i, state in enumerate(states)} for states in states_of]
+    arity = table.shape[-1]
     given: set[tuple[int, ...]] = set()
     for position, states, numbers in block.rows:
-        if len(states) != len(arities) or len(numbers) != arity:
+        if len(states) != len(indices) or len(numbers) != arity:
             parser.fail(
-                f"a row of {block.child!r} needs {len(arities)} states and {arity} numbers",
+                f"a row of {block.child!r} needs {len(indices)} states and {arity} numbers",
                 position,
             )
         for index, state, parent in zip(indices, states, block.parents, strict=True):
@@ -368,4 +400,3 @@ def _table(parser: _Parser, block: _Block, graph: Network, vertex: int) -> Float
             parser.fail(f"a second row of {block.child!r} for ({', '.join(states)})", position)
         given.add(configuration)
         table[configuration] = numbers
-    return table

@@ -14,7 +14,8 @@ from .network import Edge, Network
 
 @dataclass(frozen=True, slots=True)
 class Cpdag:
-    """The equivalence class of a network: edges that every member directs alike, and reversible edges."""
+    """The equivalence class of a network: edges that every member directs alike, and reversible
+    edges."""
 
     names: tuple[str, ...]
     directed: tuple[Edge, ...]  # (parent, child), ascending
@@ -41,7 +42,8 @@ def skeleton(network: Network) -> frozenset[Edge]:
 
 
 def v_structures(network: Network) -> frozenset[tuple[int, int, int]]:
-    """Return the triples (a, child, b), a < b, where a and b are parents of the child and not adjacent."""
+    """Return the triples (a, child, b), a < b, where a and b are parents of the child and not
+    adjacent."""
     adjacent = skeleton(network)
     return frozenset(
         (a, child, b)
@@ -109,7 +111,8 @@ class Agreement:
 
     @property
     def f1(self) -> float:
-        """2 common / (learned + truth), the harmonic mean of precision and recall; 1 if neither has an edge."""
+        """2 common / (learned + truth), the harmonic mean of precision and recall; 1 if neither
+        has an edge."""
         return 2 * self.common / (self.learned + self.truth) if self.learned + self.truth else 1.0
 
     def as_json(self) -> dict[str, Any]:
@@ -176,7 +179,9 @@ class Comparison:
 
 
 def compare(learned: Network, truth: Network) -> Comparison:
-    """Return how the learned network differs from the true one. Vertices are matched by name; their order may differ.
+    """Return how the learned network differs from the true one.
+
+    Vertices are matched by name; their order may differ.
 
     >>> truth = Network(("a", "b", "c"), ((), (0,), (1,)))
     >>> found = compare(Network(("a", "b", "c"), ((1,), (2,), ())), truth)

@@ -26,7 +26,8 @@ class _Factor(NamedTuple):
 
 
 def marginals_given(network: "Network", query: int, evidence: Mapping[int, Ints]) -> Floats:
-    """Return (rows, states of the query) the probabilities of the vertex `query` given each row of evidence.
+    """Return (rows, states of the query) the probabilities of the vertex `query` given each row
+    of evidence.
 
     `evidence[v]` is the state of vertex v in every row. A row of evidence that the network holds
     impossible gives NaN. Vertices that are neither the query nor in the evidence are summed out;
@@ -72,7 +73,8 @@ def _factors(
     evidence: Mapping[int, Ints],
     rows: int,
 ) -> tuple[list[_Factor], Bools]:
-    """Return the tables given the evidence, and which rows the tables without free vertices allow."""
+    """Return the tables given the evidence, and which rows the tables without free vertices
+    allow."""
     _, tables = network.parameters
     factors: list[_Factor] = []
     possible = np.ones(rows, np.bool_)
@@ -96,7 +98,8 @@ def _restricted(table: Floats, family: tuple[int, ...], evidence: Mapping[int, I
 
 
 def _eliminated(factors: list[_Factor], query: int, possible: Bools, arities: list[int]) -> Floats:
-    """Return (rows, states of the query) after all other free vertices are summed out, the cheapest first."""
+    """Return (rows, states of the query) after all other free vertices are summed out, the
+    cheapest first."""
 
     def cost(vertex: int) -> tuple[int, int]:
         joined = [factor.vertices for factor in factors if vertex in factor.vertices]
@@ -128,7 +131,8 @@ def _product(factors: Sequence[_Factor], arities: list[int]) -> _Factor:
     size = max(len(factor.values) for factor in factors) * prod(arities[v] for v in vertices)
     if size > _LARGEST_FACTOR:
         raise TooLargeError(
-            f"exact inference needs a table of {size:,} numbers, at most {_LARGEST_FACTOR:,}; give more evidence, or"
+            f"exact inference needs a table of {size:,} numbers, at most {_LARGEST_FACTOR:,}; give "
+            "more evidence, or"
             " use approximate inference: `qubayes.network.to_pyagrum`, `to_pgmpy`"
         )
     result = np.ones((1,) * (1 + len(vertices)))

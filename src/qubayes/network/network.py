@@ -1,4 +1,5 @@
-"""A Bayesian network: a directed acyclic graph, and the probabilities of each vertex given its parents."""
+"""A Bayesian network: a directed acyclic graph, and the probabilities of each vertex given its
+parents."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +31,8 @@ MOST_AXES = 32  # axes of a table: some versions of numpy allow no more
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Network:
-    """A directed acyclic graph; with `states` its variables are discrete, with `tables` it has parameters.
+    """A directed acyclic graph; with `states` its variables are discrete, with `tables` it has
+    parameters.
 
     `tables[v]` has one axis per parent, in the order of `parents[v]`, and the states of v on the
     last axis. A row that sums to 1 only within the rounding of a file is scaled to 1.
@@ -67,12 +69,14 @@ class Network:
             raise QubayesError(f"two vertices are named {twice!r}; give each its own name")
         if len(self.parents) != n:
             raise QubayesError(
-                f"{n} names but parents of {len(self.parents)} vertices; give one tuple for each vertex"
+                f"{n} names but parents of {len(self.parents)} vertices; give one tuple for each "
+                "vertex"
             )
         for name, parents in zip(self.names, self.parents, strict=True):
             if len(set(parents)) != len(parents) or any(not 0 <= p < n for p in parents):
                 raise QubayesError(
-                    f"the parents of {name!r} are {parents}; give different indices from 0 to {n - 1}"
+                    f"the parents of {name!r} are {parents}; give different indices from 0 to "
+                    f"{n - 1}"
                 )
         if cycle := find_cycle(self.parents):
             path = cycle_path(cycle, self.names)
@@ -161,16 +165,19 @@ class Network:
         """States and tables; an error if the network has none."""
         if self.states is None or self.tables is None:
             raise QubayesError(
-                "this network has no probabilities; fit it to data first (`qubayes.fit`), or read it from a file with"
+                "this network has no probabilities; fit it to data first (`qubayes.fit`), or read "
+                "it from a file with"
                 " tables"
             )
         return self.states, self.tables
 
     def table_shape(self, vertex: int) -> tuple[int, ...]:
-        """Return the shape of the vertex's table: the arities of its parents, and its own; raise if it has none."""
+        """Return the shape of the vertex's table: the arities of its parents, and its own; raise
+        if it has none."""
         if len(self.parents[vertex]) >= MOST_AXES:
             raise QubayesError(
-                f"{self.names[vertex]!r} has a table and {len(self.parents[vertex])} parents; at most {MOST_AXES - 1}"
+                f"{self.names[vertex]!r} has a table and {len(self.parents[vertex])} parents; at "
+                f"most {MOST_AXES - 1}"
                 " can have one"
             )
         if self.states is None:
@@ -179,7 +186,8 @@ class Network:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The vertices, parents before children; among those that may come next, the smallest index."""
+        """The vertices, parents before children; among those that may come next, the smallest
+        index."""
         return topological_order(self.parents)
 
     def parent_names(self) -> dict[str, tuple[str, ...]]:
@@ -218,7 +226,8 @@ class Network:
         )
 
     def markov_blanket(self, name: str) -> tuple[str, ...]:
-        """Return parents, children and other parents of the children: given them, no other vertex matters.
+        """Return parents, children and other parents of the children: given them, no other
+        vertex matters.
 
         >>> Network.from_edges("abcd", [("a", "c"), ("b", "c"), ("c", "d")]).markov_blanket("a")
         ('b', 'c')
@@ -228,13 +237,15 @@ class Network:
         return tuple(self.names[v] for v in sorted(set().union(*families) - {vertex}))
 
     def to_frame(self, name: str) -> Any:
-        """Return the table of a vertex as a data frame (pandas, else polars): a row for each state of the parents."""
+        """Return the table of a vertex as a data frame (pandas, else polars): a row for each
+        state of the parents."""
         return self[name].to_frame()
 
     def probability(
         self, query: str | Mapping[str, Any] | None = None, /, *, given: Any = None, **states: Any
     ) -> Any:
-        """Return the probability of these states given others; for a name alone, that of each of its values.
+        """Return the probability of these states given others; for a name alone, that of each of
+        its values.
 
         States are named as in `states`, or are values as in data: a number may lie in an interval,
         and True is "true". `given` is a mapping, or a row of a pandas frame, of which the columns
@@ -250,7 +261,8 @@ class Network:
         if isinstance(query, str):
             if states:
                 raise SettingError(
-                    f"a variable ({query!r}) and a state ({min(states)}) were given; give one or the other"
+                    f"a variable ({query!r}) and a state ({min(states)}) were given; give one or "
+                    "the other"
                 )
             vertex = self.index(query)
             found = self._posterior(vertex, self._evidence(given, {vertex}))[0]
@@ -270,7 +282,8 @@ class Network:
         return total
 
     def predict_proba(self, data: Any, name: str) -> Floats:
-        """Return (rows, states of the vertex) its probabilities given the other columns of each row of the data.
+        """Return (rows, states of the vertex) its probabilities given the other columns of each
+        row of the data.
 
         `data` is a file, a frame or an array, as for `qubayes.read`; columns that are not vertices,
         the column of the vertex itself and missing values are ignored."""
@@ -282,7 +295,8 @@ class Network:
         }
         if not columns:
             raise DataError(
-                f"the data have no column that is a vertex besides {name!r}; vertices are {some(self.names)}"
+                f"the data have no column that is a vertex besides {name!r}; vertices are "
+                f"{some(self.names)}"
             )
         rows = len(next(iter(columns.values())))
         known = np.array([codes >= 0 for codes in columns.values()])
@@ -299,7 +313,8 @@ class Network:
         return found
 
     def predict(self, data: Any, name: str) -> Any:
-        """Return the most probable value of the vertex for each row of the data, given its other columns.
+        """Return the most probable value of the vertex for each row of the data, given its other
+        columns.
 
         Values are those of the column that the network was fitted to: truth values, numbers,
         categories, dates. Of intervals, of `missing` and of a network that was read from a file
@@ -331,7 +346,8 @@ class Network:
             values = {vertex: value for vertex, value in known.items() if vertex not in asked}
         else:
             raise SettingError(
-                f"given is of type {type(given).__name__}; give states by name, such as {{'x': 'yes'}}, or a row of a"
+                f"given is of type {type(given).__name__}; give states by name, such as "
+                f"{{'x': 'yes'}}, or a row of a"
                 " pandas frame"
             )
         states, _ = self.parameters
@@ -361,7 +377,8 @@ class Network:
         return found
 
     def plot(self, path: str | Path | None = None) -> "Picture":
-        """Return a picture of the graph, which notebooks show; written to a .svg or .png file if a path is given."""
+        """Return a picture of the graph, which notebooks show; written to a .svg or .png file if
+        a path is given."""
         # The drawing stands to the right of this room: it is loaded when a picture is asked for.
         from ..report import draw, write_drawing
 
@@ -370,7 +387,8 @@ class Network:
         return Picture(draw(self))
 
     def _repr_svg_(self) -> str | None:
-        """Return the picture that a notebook shows; None for a graph that is too large to be read."""
+        """Return the picture that a notebook shows; None for a graph that is too large to be
+        read."""
         return self.plot() if self.n <= _MOST_DRAWN else None
 
     def __str__(self) -> str:
@@ -396,7 +414,8 @@ class Picture(str):
 
 @dataclass(frozen=True, slots=True)
 class Vertex:
-    """A vertex of a network with names: parents, children, states, and the table of its probabilities."""
+    """A vertex of a network with names: parents, children, states, and the table of its
+    probabilities."""
 
     name: str
     parents: tuple[str, ...]
@@ -416,7 +435,8 @@ class Vertex:
             yield given, dict(zip(self.states, row, strict=True))
 
     def to_frame(self) -> Any:
-        """Return the table as a data frame (pandas, else polars): columns of the parents, then P(x=state)."""
+        """Return the table as a data frame (pandas, else polars): columns of the parents, then
+        P(x=state)."""
         rows = list(self.rows())
         columns: dict[str, list[Any]] = {
             parent: [given[i] for given, _ in rows] for i, parent in enumerate(self.parents)
@@ -433,7 +453,8 @@ class Vertex:
             for given, row in islice(self.rows(), 20):
                 numbers = ", ".join(f"{state}: {p:.4g}" for state, p in islice(row.items(), 10))
                 lines.append(
-                    f"  {', '.join(given)}{' -> ' if given else ''}{numbers}{', ...' if len(row) > 10 else ''}"
+                    "  "
+                    f"{', '.join(given)}{' -> ' if given else ''}{numbers}{', ...' if len(row) > 10 else ''}"
                 )
             if (size := self.table.size // self.table.shape[-1]) > 20:
                 lines.append(f"  and {size - 20} rows more")

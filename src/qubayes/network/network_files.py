@@ -141,7 +141,8 @@ def _is_row(row: Any, arity: int) -> bool:
 
 
 def read_about(path: str | Path) -> dict[str, Any]:
-    """Return the facts about the network that a .json file keeps beside it; {} if there are none."""
+    """Return the facts about the network that a .json file keeps beside it; {} if there are
+    none."""
     try:
         about = _document(read_text(path, MOST_NETWORK_BYTES)).get("about", {})
     except FormatError as error:
@@ -165,7 +166,8 @@ def _document(text: str) -> dict[str, Any]:
 
 
 def _is_vertex(value: Any) -> bool:
-    """Return True if name, parents and states are text; a lone surrogate, which JSON can hold, is not."""
+    """Return True if name, parents and states are text; a lone surrogate, which JSON can hold,
+    is not."""
     if not isinstance(value, dict) or "name" not in value:
         return False
     parents = value.get("parents")
@@ -278,7 +280,9 @@ def read_network(path: str | Path) -> Network:
 def write_network(
     network: Network, path: str | Path, about: Mapping[str, Any] | None = None
 ) -> None:
-    """Write the network in the format of the path's ending; packed if it ends in .gz. The file is whole or absent.
+    """Write the network in the format of the path's ending; packed if it ends in .gz.
+
+    The file is whole or absent.
 
     `about`: facts such as score and stamp that a .json file keeps beside the network (`read_about`
     gives them back); the other formats have no place for them."""
@@ -322,7 +326,8 @@ def _write(text: str, path: str | Path) -> None:
     content = text.encode()
     if len(content) > MOST_NETWORK_BYTES:
         raise FormatError(
-            f"{path} would hold {len(content)} bytes, more than the {MOST_NETWORK_BYTES} that are read back"
+            f"{path} would hold {len(content)} bytes, more than the {MOST_NETWORK_BYTES} that are "
+            "read back"
         )
     with replacing(path, binary=True) as file:
         # No time stamp: the same network gives the same file.
@@ -332,14 +337,16 @@ def _write(text: str, path: str | Path) -> None:
 
 
 def holds_tables(path: str | Path) -> bool:
-    """Return True if the format of the path's ending keeps states and probabilities, not the graph alone."""
+    """Return True if the format of the path's ending keeps states and probabilities, not the
+    graph alone."""
     return _format(path).tables
 
 
 def check_network_path(
     path: str | Path, *, tables: bool = True, dataset: Dataset | None = None
 ) -> None:
-    """Raise if no network, or none without probabilities, can be written there because of the path's ending.
+    """Raise if no network, or none without probabilities, can be written there because of the
+    path's ending.
 
     With a dataset, raise also if the format cannot hold a network of its variables. For use before
     a long search."""
@@ -347,7 +354,8 @@ def check_network_path(
         _check_names(dataset.names, dataset.states, path)
     if _format(path).needs_tables and not tables:
         raise FormatError(
-            f"a {ending(path)} file needs probabilities, which take data: `qubayes learn` has them; here write .json,"
+            f"a {ending(path)} file needs probabilities, which take data: `qubayes learn` has "
+            "them; here write .json,"
             " .dot, .graphml, .bnlearn or .csv"
         )
 
@@ -357,23 +365,27 @@ def _format(path: str | Path) -> _Format:
         return _FORMATS[ending(path)]
     except KeyError:
         raise FormatError(
-            f"{path} has no ending of a network file; allowed are {', '.join(_FORMATS)} (with or without .gz)"
+            f"{path} has no ending of a network file; allowed are {', '.join(_FORMATS)} (with or "
+            "without .gz)"
         ) from None
 
 
 def _check_held(network: Network, path: str | Path) -> None:
-    """Raise if the format cannot hold the network. Sizes are checked before the text is made: a number needs three
-    bytes."""
+    """Raise if the format cannot hold the network.
+
+    Sizes are checked before the text is made: a number needs three bytes."""
     chosen, kind = _format(path), ending(path)
     numbers = sum(table.size for table in network.tables or ()) if chosen.tables else 0
     if network.n > _MOST_VERTICES or 3 * numbers > MOST_NETWORK_BYTES:
         raise FormatError(
-            f"{network.n} vertices and {numbers} probabilities are too many for a {kind} file; at most"
+            f"{network.n} vertices and {numbers} probabilities are too many for a {kind} file; at "
+            "most"
             f" {_MOST_VERTICES} and {MOST_NETWORK_BYTES // 3}"
         )
     if chosen.needs_tables and network.tables is None:
         raise FormatError(
-            f"a {kind} file needs probabilities and this network has none; fit it to data first (`qubayes.fit`), or"
+            f"a {kind} file needs probabilities and this network has none; fit it to data first "
+            "(`qubayes.fit`), or"
             " write .json, .dot, .graphml, .bnlearn or .csv"
         )
     _check_names(network.names, network.states or (), path)
@@ -385,7 +397,8 @@ def _check_names(names: Sequence[str], states: Sequence[Sequence[str]], path: st
     least, most = chosen.vertices
     if not least <= len(names) <= most:
         raise FormatError(
-            f"a {kind} file of {len(names)} vertices; from {least} to {most} are written: use .json instead"
+            f"a {kind} file of {len(names)} vertices; from {least} to {most} are written: use "
+            ".json instead"
         )
     forbidden = re.compile(chosen.forbidden)
     texts = list(names)

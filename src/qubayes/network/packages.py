@@ -27,7 +27,8 @@ def _package(name: str) -> Any:
 
 
 def to_networkx(network: Network, graph: "nx.DiGraph | None" = None) -> "nx.DiGraph":
-    """Return the graph with the vertices' names as nodes; without attributes, so that any format can hold it.
+    """Return the graph with the vertices' names as nodes; without attributes, so that any format
+    can hold it.
 
     The nodes and edges are added to a new graph, or to the one that is given.
     """
@@ -39,7 +40,8 @@ def to_networkx(network: Network, graph: "nx.DiGraph | None" = None) -> "nx.DiGr
 
 
 def from_networkx(graph: "nx.DiGraph") -> Network:
-    """Return the network with the graph's nodes as vertices; a node that is not text is named str(node)."""
+    """Return the network with the graph's nodes as vertices; a node that is not text is named
+    str(node)."""
     if not graph.is_directed():
         raise QubayesError("an undirected networkx graph; give a DiGraph")
     nodes = list(graph.nodes)
@@ -49,7 +51,8 @@ def from_networkx(graph: "nx.DiGraph") -> Network:
 
 
 def to_pgmpy(network: Network) -> Any:
-    """Return a pgmpy DiscreteBayesianNetwork: the graph, and a TabularCPD for each vertex if there are tables."""
+    """Return a pgmpy DiscreteBayesianNetwork: the graph, and a TabularCPD for each vertex if
+    there are tables."""
     tabular = _package("pgmpy.factors.discrete").TabularCPD
     model = to_networkx(network, _package("pgmpy.models").DiscreteBayesianNetwork())
     if network.tables is None or network.states is None:
@@ -68,7 +71,9 @@ def to_pgmpy(network: Network) -> Any:
 
 
 def from_pgmpy(model: Any) -> Network:
-    """Return the network of a pgmpy model; with tables if every node has a TabularCPD. Names become text."""
+    """Return the network of a pgmpy model; with tables if every node has a TabularCPD.
+
+    Names become text."""
     nodes = list(model.nodes)
     index = {node: vertex for vertex, node in enumerate(nodes)}
     factors = [model.get_cpds(node) for node in nodes]

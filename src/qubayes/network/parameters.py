@@ -31,7 +31,8 @@ def fit(
     reading: ReadSettings | None = None,
     **options: Any,
 ) -> Network:
-    """Return the network with a table for every vertex, estimated from the data: a file, a data frame or a `Dataset`.
+    """Return the network with a table for every vertex, estimated from the data: a file, a data
+    frame or a `Dataset`.
 
     With a Bayesian score the posterior mean under its prior: `bdeu` adds ess/(r q) to each of the r
     q cells, `k2` adds 1, `bds` adds ess/(r' q') to the cells of the q' observed parent states and
@@ -68,8 +69,10 @@ def fit(
     if sum(sizes) > LARGEST_TABLES:
         largest = max(range(network.n), key=sizes.__getitem__)
         raise TooLargeError(
-            f"the tables need {sum(sizes)} numbers, {sizes[largest]} of them for {network.names[largest]!r} and its"
-            f" {len(network.parents[largest])} parents; at most {LARGEST_TABLES}: remove parents or merge states"
+            f"the tables need {sum(sizes)} numbers, {sizes[largest]} of them for "
+            f"{network.names[largest]!r} and its"
+            f" {len(network.parents[largest])} parents; at most {LARGEST_TABLES}: remove parents "
+            "or merge states"
         )
     codes = _codes(network, dataset)
     tables = []
@@ -81,7 +84,8 @@ def fit(
 
 
 def log_likelihood(network: Network, dataset: Dataset) -> float:
-    """Return the log probability of the data's rows under the network; -inf if one of them is impossible.
+    """Return the log probability of the data's rows under the network; -inf if one of them is
+    impossible.
 
     Columns and states are matched by name; columns that are not vertices are ignored.
 
@@ -107,7 +111,8 @@ def _columns(network: Network, dataset: Dataset) -> list[int]:
     columns = {name: column for column, name in enumerate(dataset.names)}
     if missing := [name for name in network.names if name not in columns]:
         raise DataError(
-            f"the data have no column {some(missing)}; columns are {some(dataset.names)}: give the data of this network"
+            f"the data have no column {some(missing)}; columns are {some(dataset.names)}: give the "
+            "data of this network"
         )
     return [columns[name] for name in network.names]
 
@@ -128,7 +133,8 @@ def _codes(network: Network, dataset: Dataset) -> list[AnyArray]:
             if (translated < 0).any():
                 row = int(np.argmax(translated < 0))
                 raise DataError(
-                    f"column {dataset.names[column]!r}, row {row + 1}: {dataset.states[column][found[row]]!r} is not a"
+                    f"column {dataset.names[column]!r}, row {row + 1}: "
+                    f"{dataset.states[column][found[row]]!r} is not a"
                     f" state of the network; its states are {some(states)}"
                 )
             found = translated
@@ -151,7 +157,8 @@ def _values(network: Network, dataset: Dataset) -> dict[str, AnyArray]:
 
 
 def in_states_of(network: Network, dataset: Dataset) -> Dataset:
-    """Return the columns of the network's vertices, with the states that it declares, if it does."""
+    """Return the columns of the network's vertices, with the states that it declares, if it
+    does."""
     if network.states is None:
         columns = _columns(network, dataset)
         return replace(
@@ -188,7 +195,8 @@ def _estimate(counts: Ints, score: Score) -> Floats:
 
 
 def vertex_scores(network: Network, dataset: Dataset, score: Score | None = None) -> Floats:
-    """Return (n,) the local score of every vertex given its parents; their sum is the score of the network."""
+    """Return (n,) the local score of every vertex given its parents; their sum is the score of
+    the network."""
     columns, chosen = _columns(network, dataset), score or Score()
     scores = [
         local_score(dataset, columns[vertex], [columns[p] for p in its], chosen)
@@ -199,7 +207,8 @@ def vertex_scores(network: Network, dataset: Dataset, score: Score | None = None
 
 @dataclass(frozen=True, slots=True)
 class NetworkScore:
-    """The score of a network on data and, where it has probabilities, the log-likelihood of the rows."""
+    """The score of a network on data and, where it has probabilities, the log-likelihood of the
+    rows."""
 
     score: Score
     per_vertex: Mapping[str, float]
@@ -260,7 +269,8 @@ class NetworkScore:
             return [*lines, f"log-likelihood: {self.log_likelihood_note}"]
         return [
             *lines,
-            f"log-likelihood {self.log_likelihood:.6f}, {self.log_likelihood / self.rows:.6f} per row",
+            f"log-likelihood {self.log_likelihood:.6f}, {self.log_likelihood / self.rows:.6f} per "
+            "row",
         ]
 
 
@@ -321,12 +331,14 @@ def score(
 
 
 def sample(network: Network, rows: int, seed: int = 0) -> Any:
-    """Return `rows` draws from the network as a data frame (pandas, else polars); see `sample_dataset`."""
+    """Return `rows` draws from the network as a data frame (pandas, else polars); see
+    `sample_dataset`."""
     return sample_dataset(network, rows, seed).to_frame()
 
 
 def sample_dataset(network: Network, rows: int, seed: int = 0) -> Dataset:
-    """Return `rows` independent draws from the joint distribution, each vertex drawn after its parents.
+    """Return `rows` independent draws from the joint distribution, each vertex drawn after its
+    parents.
 
     Every vertex has its own random stream, so the first rows of a longer sample are the shorter
     sample. The states are all those that the network declares, drawn or not.

@@ -45,7 +45,8 @@ def thicknesses(edges: Iterable[Edge], strengths: Mapping[Edge, float]) -> dict[
 
 
 def line_path(points: Points, *, directed: bool = True) -> str:
-    """Return the SVG path of a curve, vertical at every point; it ends where the arrow head begins."""
+    """Return the SVG path of a curve, vertical at every point; it ends where the arrow head
+    begins."""
     x, y = points[0]
     last_x, last_y = points[-1]
     commands = [f"M{x:g} {y:g}"]
@@ -124,7 +125,8 @@ def png(picture: str) -> bytes:
         from resvg_py import svg_to_bytes
     except ImportError:
         raise MissingPackageError(
-            f"PNG needs the package resvg-py; {how_to_install('png')}, or give a name that ends in .svg"
+            f"PNG needs the package resvg-py; {how_to_install('png')}, or give a name that ends in "
+            ".svg"
         ) from None
     letter = bytes(svg_to_bytes(svg_string=_LETTER))
     blank = bytes(svg_to_bytes(svg_string=_LETTER.replace("H", " ")))

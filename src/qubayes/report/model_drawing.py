@@ -190,7 +190,8 @@ def write_model_drawing(formulation: "Formulation", path: str | Path) -> None:
 
     if formulation.qubo.bits > MOST_BITS_DRAWN:
         raise SettingError(
-            f"a picture of {formulation.qubo.bits} bits cannot be read; at most {MOST_BITS_DRAWN} are drawn: "
+            f"a picture of {formulation.qubo.bits} bits cannot be read; at most {MOST_BITS_DRAWN} "
+            "are drawn: "
             "write the model to a .bqm file instead"
         )
     picture = draw_model(formulation, solve(formulation, "exact", limits=Limits(10.0)).bits)

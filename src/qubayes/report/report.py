@@ -104,7 +104,8 @@ class Report:
     def __post_init__(self) -> None:
         if self.vertices and len(self.vertices) != self.network.n:
             raise QubayesError(
-                f"facts of {len(self.vertices)} vertices for a network of {self.network.n}; give all, or none"
+                f"facts of {len(self.vertices)} vertices for a network of {self.network.n}; give "
+                "all, or none"
             )
         states = self.network.states or ()
         if self.marginals and list(map(len, self.marginals)) != list(map(len, states)):
@@ -121,7 +122,8 @@ class Report:
         for what, values in (("strength", self.strengths), ("confidence", self.confidences)):
             if unknown := set(values) - edges:
                 raise QubayesError(
-                    f"the {what} of edge {min(unknown)}, which the network lacks; give edges of the network"
+                    f"the {what} of edge {min(unknown)}, which the network lacks; give edges of "
+                    "the network"
                 )
         vertices = range(self.network.n)
         compared: list[Edge] = []
@@ -132,7 +134,8 @@ class Report:
         for edge in compared:
             if not all(vertex in vertices for vertex in edge):
                 raise QubayesError(
-                    f"edge {edge} of the consensus or in doubt; the vertices are 0 to {self.network.n - 1}"
+                    f"edge {edge} of the consensus or in doubt; the vertices are 0 to "
+                    f"{self.network.n - 1}"
                 )
 
 
@@ -143,7 +146,8 @@ def edge_strengths(candidates: "Candidates", parents: Sequence[Sequence[int]]) -
     parent; it is infinite for a required edge, without which no candidate set is left."""
     if len(parents) != candidates.n:
         raise QubayesError(
-            f"parents of {len(parents)} vertices but candidates of {candidates.n}; give those of one run"
+            f"parents of {len(parents)} vertices but candidates of {candidates.n}; give those of "
+            "one run"
         )
     candidates, losses = candidates.plain or candidates, dict[Edge, float]()
     vertex_start, set_start, members = candidates.families
@@ -172,10 +176,12 @@ def edge_strengths(candidates: "Candidates", parents: Sequence[Sequence[int]]) -
 
 
 def network_strengths(candidates: "Candidates", network: Network) -> dict[Edge, float]:
-    """Return `edge_strengths` of a network whose variables are those of the candidates, in any order."""
+    """Return `edge_strengths` of a network whose variables are those of the candidates, in any
+    order."""
     if odd := set(candidates.names) ^ set(network.names):
         raise QubayesError(
-            f"{min(odd)!r} is in only one of the network and the candidates; give candidates of the same variables"
+            f"{min(odd)!r} is in only one of the network and the candidates; give candidates of "
+            "the same variables"
         )
     # of the candidates -> of the network
     vertex = [network.names.index(name) for name in candidates.names]
@@ -191,7 +197,8 @@ def write_drawing(
     *,
     class_only: bool = False,
 ) -> None:
-    """Write the picture; the ending chooses the format: .svg, .png, or .html for a page to pan, zoom and search.
+    """Write the picture; the ending chooses the format: .svg, .png, or .html for a page to pan,
+    zoom and search.
 
     With `candidates` of the same variables, edges are as thick as they are strong. With
     `class_only`, edges that equivalent networks turn round have no arrow head."""
@@ -225,7 +232,9 @@ def write_report(report: Report, path: str | Path) -> None:
 
 
 def render(report: Report) -> str:
-    """Return the page as text. The content policy allows its own style and script by their checksums and nothing else.
+    """Return the page as text.
+
+    The content policy allows its own style and script by their checksums and nothing else.
 
     All data is in one block of JSON, in ASCII without <, > and &, so that no character can end the
     block."""
@@ -247,7 +256,8 @@ def render(report: Report) -> str:
 
 
 def page_data(report: Report) -> dict[str, Any]:
-    """Return what the script of the page draws, as JSON has it: numbers that are not finite become None."""
+    """Return what the script of the page draws, as JSON has it: numbers that are not finite
+    become None."""
     network = report.network
     consensus = None
     if report.consensus is not None:
@@ -333,9 +343,14 @@ def _network_data(report: Report) -> dict[str, Any]:
     lines = thicknesses(layout.curves, report.strengths)
     nodes = []
     for vertex, (name, label) in enumerate(zip(report.network.names, layout.labels, strict=True)):
-        x, y, width = layout.x[vertex], layout.y[vertex], layout.widths[vertex]
-        place = {"x": float(x.round(1)), "y": float(y.round(1)), "width": float(width.round(1))}
-        nodes.append({"name": name, "label": label, **place})
+        node = {
+            "name": name,
+            "label": label,
+            "x": float(layout.x[vertex].round(1)),
+            "y": float(layout.y[vertex].round(1)),
+            "width": float(layout.widths[vertex].round(1)),
+        }
+        nodes.append(node)
     edges = []
     for edge, points in layout.curves.items():
         strength = report.strengths.get(edge)
@@ -361,7 +376,8 @@ def _network_data(report: Report) -> dict[str, Any]:
 
 
 def _parameters_data(report: Report) -> list[dict[str, Any]] | None:
-    """Return the states of each vertex, their shares, and its table by rows; large tables are left out."""
+    """Return the states of each vertex, their shares, and its table by rows; large tables are
+    left out."""
     network = report.network
     if network.states is None:
         return None
