@@ -2,6 +2,7 @@
 
 import functools
 import gzip
+import inspect
 import json
 import tempfile
 import tracemalloc
@@ -219,14 +220,9 @@ def test_facts_beside_the_network(tmp_path):
 
 
 def test_the_documented_example_is_read(tmp_path):
-    from qubayes.network import network_files
-
-    start = network_files.__doc__.index("{")
-    text = (
-        network_files.__doc__[start : network_files.__doc__.rindex("}") + 1]
-        .replace('["rain"]', "[]")
-        .replace(", [0.1, 0.9]", "")
-    )
+    page = inspect.getmodule(read_network).__doc__
+    text = page[page.index("{") : page.rindex("}") + 1]
+    text = text.replace('["rain"]', "[]").replace(", [0.1, 0.9]", "")
     (tmp_path / "x.json").write_text(text)
     assert read_network(tmp_path / "x.json").tables[0].tolist() == [0.8, 0.2]
     assert read_about(tmp_path / "x.json") == {"score": -1234.5}
@@ -443,19 +439,19 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path):
         write_network(Network(many.names[:5001], ((),) * 5001), tmp_path / "x.csv")
 
 
-@pytest.mark.parametrize("ending", [".json", ".xml", ".bnlearn"])
-def test_a_file_of_the_most_bytes_is_written_and_read(tmp_path, monkeypatch, ending):
-    path = tmp_path / f"x{ending}"
-    write_network(fuse(), path)
-    size = path.stat().st_size
-    monkeypatch.setattr("qubayes.network.network_files.MOST_NETWORK_BYTES", size)
-    write_network(fuse(), path)
-    assert read_graph(path).parents == fuse().parents
-    monkeypatch.setattr("qubayes.network.network_files.MOST_NETWORK_BYTES", size - 1)
-    with pytest.raises(FormatError, match=f"would hold {size} bytes, more than the {size - 1}"):
-        write_network(fuse(), path)
-    with pytest.raises(FormatError, match=f"more than {size - 1} bytes"):
-        read_graph(path)
+@pytest.mark.parametrize("ending", [".json", ".graphml", ".bnlearn"])
+def test_a_file_of_the_most_bytes_is_written_and_read(tmp_path, ending):
+    path, most = tmp_path / f"x{ending}", MOST_NETWORK_BYTES
+    write_network(Network(("x",), ((),)), path)
+    name = "x" * (most - path.stat().st_size + 1)
+    write_network(Network((name,), ((),)), path)
+    assert path.stat().st_size == most and read_network(path).names == (name,)
+    with pytest.raises(FormatError, match=f"would hold {most + 1} bytes, more than the {most}"):
+        write_network(Network((f"{name}x",), ((),)), path)
+    with path.open("a") as file:
+        file.write("\n")
+    with pytest.raises(FormatError, match=f"more than {most} bytes"):
+        read_network(path)
 
 
 @pytest.mark.parametrize("ending", [".csv", ".bnlearn"])

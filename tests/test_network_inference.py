@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from network_cases import networks, random_tables
-from qubayes import DataError, QubayesError, SettingError, TooLargeError, learn, score
+from qubayes import DataError, QubayesError, SettingError, learn, score
 from qubayes.data import ReadSettings, read
 from qubayes.network import (
     Network,
     fit,
-    inference,
     read_network,
     sample,
     sample_dataset,
@@ -341,21 +340,6 @@ def test_many_rows_have_the_probabilities_of_their_kinds():
     )
     each = RAIN.predict_proba(kinds, "sprinkler")
     assert (RAIN.predict_proba(many, "sprinkler") == each[grass]).all()
-
-
-def test_inference_in_blocks_of_rows_and_its_limit(monkeypatch):
-    data = sample_dataset(RAIN, 300, 1)
-    frame = data.to_frame()[["rain", "grass"]]
-    whole = RAIN.predict_proba(frame, "sprinkler")
-    monkeypatch.setattr(inference, "_BLOCK", 40)
-    assert (RAIN.predict_proba(frame, "sprinkler") == whole).all()
-    # as large as the table of grass: one row at a time
-    monkeypatch.setattr(inference, "_LARGEST_FACTOR", 12)
-    assert (RAIN.predict_proba(frame, "sprinkler") == whole).all()
-    monkeypatch.setattr(inference, "_LARGEST_FACTOR", 11)
-    assert (RAIN.predict_proba(frame, "sprinkler") == whole).all()
-    with pytest.raises(TooLargeError, match="12 numbers, at most 11"):
-        RAIN.probability("grass")
 
 
 def test_long_products_do_not_vanish():

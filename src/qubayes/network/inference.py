@@ -25,7 +25,13 @@ class _Factor(NamedTuple):
     values: Floats  # (rows or 1, arity of each vertex...)
 
 
-def marginals_given(network: "Network", query: int, evidence: Mapping[int, Ints]) -> Floats:
+def marginals_given(
+    network: "Network",
+    query: int,
+    evidence: Mapping[int, Ints],
+    block_size: int = _BLOCK,
+    largest: int = _LARGEST_FACTOR,
+) -> Floats:
     """Return (rows, states of the query) the probabilities of the vertex `query` given each row
     of evidence.
 
@@ -38,14 +44,14 @@ def marginals_given(network: "Network", query: int, evidence: Mapping[int, Ints]
     free_sizes = [
         prod(arities[u] for u in family if u not in evidence) for family in families.values()
     ]
-    step = max(1, _BLOCK // max(free_sizes))
+    step = max(1, block_size // max(free_sizes))
     blocks: list[Floats] = []
     start = 0
     while start < rows:
         block = {v: codes[start : start + step] for v, codes in evidence.items()}
         factors, possible = _factors(network, families, block, min(step, rows - start))
         try:
-            blocks.append(_eliminated(factors, query, possible, arities))
+            blocks.append(_eliminated(factors, query, possible, arities, largest))
         except TooLargeError:
             if step == 1:
                 raise
@@ -97,7 +103,9 @@ def _restricted(table: Floats, family: tuple[int, ...], evidence: Mapping[int, I
     return _Factor(tuple(free), ordered[tuple(evidence[v] for v in given)])
 
 
-def _eliminated(factors: list[_Factor], query: int, possible: Bools, arities: list[int]) -> Floats:
+def _eliminated(
+    factors: list[_Factor], query: int, possible: Bools, arities: list[int], largest: int
+) -> Floats:
     """Return (rows, states of the query) after all other free vertices are summed out, the
     cheapest first."""
 
@@ -108,30 +116,33 @@ def _eliminated(factors: list[_Factor], query: int, possible: Bools, arities: li
     free = set().union(*(factor.vertices for factor in factors)) - {query}
     while free:
         vertex = min(free, key=cost)
-        joined = _product([factor for factor in factors if vertex in factor.vertices], arities)
+        joined = _product(
+            [factor for factor in factors if vertex in factor.vertices], arities, largest
+        )
         summed = joined.values.sum(axis=1 + joined.vertices.index(vertex))
         rest = tuple(u for u in joined.vertices if u != vertex)
         factors = [factor for factor in factors if vertex not in factor.vertices]
         free.remove(vertex)
         # Scaled, so that long products do not vanish; every row is scaled to 1 at the end.
-        largest = summed.reshape(len(summed), -1).max(axis=1)
-        possible &= largest > 0
+        highest = summed.reshape(len(summed), -1).max(axis=1)
+        possible &= highest > 0
         if rest:
-            scale = np.where(largest > 0, largest, 1.0)
+            scale = np.where(highest > 0, highest, 1.0)
             factors.append(_Factor(rest, summed / scale.reshape(-1, *[1] * len(rest))))
-    values = _product(factors, arities).values
+    values = _product(factors, arities, largest).values
     totals = values.sum(axis=1, keepdims=True)
     fine = possible[:, None] & (totals > 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(fine, values / totals, np.nan)
 
 
-def _product(factors: Sequence[_Factor], arities: list[int]) -> _Factor:
+def _product(factors: Sequence[_Factor], arities: list[int], largest: int) -> _Factor:
+    """Return the product over all vertices of the factors; raise if it has too many numbers."""
     vertices = tuple(sorted(set().union(*(factor.vertices for factor in factors))))
     size = max(len(factor.values) for factor in factors) * prod(arities[v] for v in vertices)
-    if size > _LARGEST_FACTOR:
+    if size > largest:
         raise TooLargeError(
-            f"exact inference needs a table of {size:,} numbers, at most {_LARGEST_FACTOR:,}; give "
+            f"exact inference needs a table of {size:,} numbers, at most {largest:,}; give "
             "more evidence, or"
             " use approximate inference: `qubayes.network.to_pyagrum`, `to_pgmpy`"
         )

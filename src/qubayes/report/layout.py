@@ -74,7 +74,7 @@ class Layout:
     height: float = 0.0
 
 
-def lay_out(network: Network) -> Layout:
+def lay_out(network: Network, *, largest_program: int = _LARGEST_PROGRAM) -> Layout:
     """Return the layered picture of the network, the same for the same network.
 
     Connected components are laid out one by one and packed. Rows have the least total edge length
@@ -85,7 +85,7 @@ def lay_out(network: Network) -> Layout:
     x, y = np.zeros(network.n), np.zeros(network.n)
     curves: dict[Edge, Points] = {}
     laid_out = [
-        _lay_out_component(network.parents, members, widths)
+        _lay_out_component(network.parents, members, widths, largest_program)
         for members in components(network.parents)
     ]
     corners, size = _packed([part.size for part in laid_out])
@@ -128,7 +128,7 @@ class _Component:
 
 
 def _lay_out_component(
-    parents: Sequence[Sequence[int]], members: Ints, widths: Sequence[float]
+    parents: Sequence[Sequence[int]], members: Ints, widths: Sequence[float], largest_program: int
 ) -> _Component:
     """Return the picture of the connected component of these members."""
     own = [widths[v] for v in members.tolist()]
@@ -144,7 +144,7 @@ def _lay_out_component(
     widest = math.ceil(1.5 * math.sqrt(_ASPECT * len(own) ** 2 * 3 * BOX_HEIGHT / sum(own)))
     layers = layered(own_parents, widest)
     rows = ordered(layers)
-    x, leaving, entering = placed(layers, rows, own)
+    x, leaving, entering = placed(layers, rows, own, largest_program)
     half = np.zeros(layers.nodes)
     half[: layers.vertices] = np.array(own) / 2
     y = _heights(layers, rows, x)
@@ -263,7 +263,10 @@ def _spread(count: int, width: float) -> list[float]:
 
 
 def placed(
-    layers: Layers, rows: Sequence[Sequence[int]], widths: Sequence[float]
+    layers: Layers,
+    rows: Sequence[Sequence[int]],
+    widths: Sequence[float],
+    largest_program: int = _LARGEST_PROGRAM,
 ) -> tuple[Floats, Ports, Ports]:
     """Return the horizontal middle (nodes,) of every node, and the ports of the links.
 
@@ -272,7 +275,7 @@ def placed(
     of squares instead, row by row."""
     leaving, entering = ports(layers, rows, widths)
     pulls = _pulls(layers, leaving, entering)
-    if layers.nodes > _LARGEST_PROGRAM:
+    if layers.nodes > largest_program:
         return _relaxed(layers, rows, widths, pulls), leaving, entering
     x = _straightest(
         layers, rows, widths, {link: leaving[link] - entering[link] for link in leaving}

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 import reference.pictures as reference
 from qubayes.network import Network
-from qubayes.report import layout as layouts
 from qubayes.report.layers import crossings, layered, ordered, smallest_rows
 from qubayes.report.layout import (
     BOX_HEIGHT,
     LONGEST_LABEL,
     components,
+    distance,
     lay_out,
+    placed,
     shortened,
     text_width,
 )
@@ -103,12 +104,12 @@ def test_places_are_the_straightest(network):
     if not layers.chains:
         return
     rows, widths = ordered(layers), [30.0 + 7 * v for v in range(network.n)]
-    x, leaving, entering = layouts.placed(layers, rows, widths)
+    x, leaving, entering = placed(layers, rows, widths)
     links = [link for chain in layers.chains.values() for link in pairwise(chain)]
     weights = np.array([(1, 2, 8)[(a >= network.n) + (b >= network.n)] for a, b in links])
     offsets = np.array([leaving[link] - entering[link] for link in links])
     neighbours = [pair for row in rows for pair in pairwise(row)]
-    room = [layouts.distance(layers, widths, *pair) for pair in neighbours]
+    room = [distance(layers, widths, *pair) for pair in neighbours]
     upper, lower = np.array(links).T
     least = reference.least_extent(layers.nodes, links, offsets, weights, neighbours, room)
     assert weights @ np.abs(x[upper] - x[lower] + offsets) == pytest.approx(least, abs=1e-6)
@@ -173,10 +174,9 @@ def test_boxes_are_apart_and_edges_pass_between(network):
 
 
 @pytest.mark.parametrize("largest_program", [0, 4000])
-def test_both_ways_of_placing(largest_program, monkeypatch):
-    monkeypatch.setattr(layouts, "_LARGEST_PROGRAM", largest_program)
+def test_both_ways_of_placing(largest_program):
     network = random_network(70, 100, 3)
-    _check(network, lay_out(network))
+    _check(network, lay_out(network, largest_program=largest_program))
 
 
 def test_a_chain_is_a_straight_line():
