@@ -11,7 +11,7 @@ from qubayes import Knowledge, SettingError, Workers
 from qubayes.candidates import Stamp
 from qubayes.data import Dataset
 from qubayes.scores import GAUSSIAN_NAMES, Score, local_score
-from qubayes.search import grow
+from qubayes.search import Growth
 from reference import scores as reference
 
 
@@ -100,8 +100,9 @@ def test_a_network_of_numbers_is_found():
     dataset = table(rows)
     allowed = Knowledge().resolve(dataset.names, 4)
     engine = Score("bge").engine(dataset)
-    found = grow(engine, dataset.names, allowed, Stamp("bge"), workers=Workers(1))
-    joined = {frozenset((p, c)) for c, its in enumerate(found.solution.parents) for p in its}
+    found = Growth(engine, dataset.names, allowed, Stamp("bge"), workers=Workers(1))
+    found.run()
+    joined = {frozenset((p, c)) for c, its in enumerate(found.network.parents) for p in its}
     assert joined == {frozenset(pair) for pair in ((0, 2), (1, 2), (2, 4))}
 
 

@@ -1,15 +1,17 @@
 """Parent sets grown on demand, and the networks that are found over them."""
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes import Knowledge, Workers, read
-from qubayes.candidates import CandidateSearch, Growing, Stamp, identify
+from qubayes.candidates import CandidateSearch, Growing, Stamp, identify, with_larger
 from qubayes.data import Dataset
+from qubayes.foundation.stop import Interrupt
 from qubayes.scores import NAMES, Score
-from qubayes.search import grow, solve
+from qubayes.search import Growth, solve
 from strategies import datasets
 
 
@@ -71,9 +73,10 @@ def test_parents_that_matter_only_together_are_found(parents, n):
     dataset = parity(parents, n)
     score = Score("bdeu")
     allowed = Knowledge().resolve(dataset.names, n - 1)
-    found = grow(score.engine(dataset), dataset.names, allowed, Stamp(), workers=Workers(1))
+    found = Growth(score.engine(dataset), dataset.names, allowed, Stamp(), workers=Workers(1))
+    found.run()
     family = {*range(parents), n - 1}
-    families = [{child, *its} for child, its in enumerate(found.solution.parents)]
+    families = [{child, *its} for child, its in enumerate(found.network.parents)]
     assert family in families
 
 
@@ -114,10 +117,12 @@ def sample(rows=300):
     return Dataset(dataset.names, dataset.states, dataset.codes[:, :rows].copy())
 
 
-def grown(dataset, **options):
+def grown(dataset, left=lambda: float("inf"), **options):
     allowed = Knowledge().resolve(dataset.names, dataset.n - 1)
     engine = Score("bdeu").engine(dataset)
-    return grow(engine, dataset.names, allowed, Stamp(), **options)
+    found = Growth(engine, dataset.names, allowed, Stamp(), **options)
+    found.run(left)
+    return found
 
 
 def test_each_network_on_the_way_is_better_and_has_its_score():
@@ -127,45 +132,102 @@ def test_each_network_on_the_way_is_better_and_has_its_score():
     found = grown(dataset, on_network=lambda network, score: seen.append((network, score)))
     assert found.finished
     assert [score for _, score in seen] == sorted({score for _, score in seen})
-    assert found.solution.score == seen[-1][1]
+    assert found.score == seen[-1][1]
     for network, score in seen:
         again = sum(engine.local(child, its) for child, its in enumerate(network.parents))
         assert score == pytest.approx(again, rel=1e-9)
     best = solve(identify(dataset, CandidateSearch(2)), "exact")
     assert best.proved
-    assert found.solution.score >= best.score - 1e-6
+    assert found.score >= best.score - 1e-6
+    assert found.solution().score == found.score
 
 
 def test_the_seed_alone_decides():
     dataset = sample()
     one = grown(dataset, workers=Workers(1), seed=5)
     two = grown(dataset, workers=Workers(2), seed=5)
-    assert one.solution.parents == two.solution.parents
-    assert np.array_equal(one.candidates.scores, two.candidates.scores)
+    assert one.network == two.network
+    assert np.array_equal(one.candidates().scores, two.candidates().scores)
+
+
+def test_a_search_in_parts_is_the_search_in_one_go():
+    dataset = sample()
+    whole = grown(dataset)
+    parts = grown(dataset, left=calls(60))
+    assert not parts.finished
+    parts.run()
+    assert parts.finished
+    assert parts.score == pytest.approx(whole.score, rel=1e-9)
+
+
+def calls(count):
+    """A clock with time left for this number of questions."""
+    asked = []
+
+    def left():
+        asked.append(1)
+        return 1e9 if len(asked) < count else 0.0
+
+    return left
 
 
 def test_permuted_columns_change_no_score():
     dataset = sample()
     turned = dataset.select(np.random.default_rng(0).permutation(dataset.n))
-    one, two = grown(dataset), grown(turned)
-    assert one.solution.score == pytest.approx(two.solution.score, rel=1e-9)
+    assert grown(dataset).score == pytest.approx(grown(turned).score, rel=1e-9)
 
 
-def test_it_ends_when_no_time_is_left():
-    asked = []
-
-    def left():
-        asked.append(1)
-        return 1.0 if len(asked) < 4 else 0.0
-
-    found = grown(sample(), left=left)
+@pytest.mark.parametrize("count", [1, 5, 20])
+def test_it_ends_when_no_time_is_left(count):
+    found = grown(sample(), left=calls(count))
     assert not found.finished
-    assert len(found.solution.parents) == 37
+    assert len(found.network.parents) == 37
+
+
+def test_an_interrupt_ends_it():
+    interrupt = Interrupt()
+    found = grown(sample(), interrupt=interrupt, on_network=lambda *_: interrupt.press())
+    assert not found.finished
+    assert len(found.network.parents) == 37
+
+
+def test_it_goes_on_from_a_network():
+    dataset = sample()
+    best = grown(dataset)
+    scores = []
+    again = grown(dataset, start=best.network, on_network=lambda _, score: scores.append(score))
+    assert scores[0] == pytest.approx(best.score, rel=1e-9)
+    assert again.score >= best.score - 1e-6
+
+
+def test_larger_sets_join_those_of_an_exhaustive_search():
+    dataset = parity(4, 9, rows=800)
+    every = identify(dataset, CandidateSearch(2))
+    exhaustive = identify(dataset, CandidateSearch(4))
+    joined = with_larger(every, exhaustive)
+    found = {tuple(its) for vertex in range(9) for its, _ in joined.of(vertex)}
+    assert (0, 1, 2, 3) in found
+    assert joined.stamp.grown == sum(len(its) > 2 for v in range(9) for its, _ in joined.of(v))
+    for vertex in range(9):
+        assert list(joined.of(vertex)) == list(exhaustive.of(vertex))
+    best = solve(joined, "exact")
+    assert best.proved
+    assert "grown" in best.describe_gap()
 
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_few_variables(n):
-    dataset = sample().select(np.arange(n))
-    found = grown(dataset)
+    found = grown(sample().select(np.arange(n)))
     assert found.finished
-    assert len(found.solution.parents) == n
+    assert len(found.network.parents) == n
+
+
+def test_an_order_of_variables_holds():
+    dataset = sample().select(np.arange(8))
+    first, last = dataset.names[5], dataset.names[1]
+    known = Knowledge(before=[(first, last)])
+    engine = Score("bdeu").engine(dataset)
+    found = Growth(engine, dataset.names, known.resolve(dataset.names, 7), Stamp())
+    found.run()
+    ancestors = nx.ancestors(nx.DiGraph(found.network.edges), first) if found.network.edges else ()
+    assert last not in ancestors

@@ -8,7 +8,7 @@ from .forecast import Forecast, forecasts, largest_that_fits
 from .growing import Growing
 from .identify import CandidateSearch, fingerprint, identify
 from .knowledge import Knowledge, read_knowledge
-from .prune import prune, restrict
+from .prune import prune, restrict, with_larger
 
 __all__ = [
     "ENDINGS",
@@ -34,5 +34,6 @@ __all__ = [
     "sizes",
     "tolerance",
     "warn_of_most",
+    "with_larger",
     "write_candidates",
 ]

@@ -30,12 +30,15 @@ class Stamp:
     arities: str = "unknown"  # what declared the number of states
     # only this number of parents of each vertex was considered; None: all
     possible_parents: int | None = None
+    # sets that were grown on demand, beside all those of at most `max_parents`; None: not tried
+    grown: int | None = None
 
     def as_json(self, **more: int) -> str:
         """Return the stamp, and more facts beside it, as one line of plain ASCII."""
         facts = {**asdict(self), **more}
-        if self.possible_parents is None:
-            del facts["possible_parents"]
+        for key in ("possible_parents", "grown"):
+            if facts[key] is None:
+                del facts[key]
         try:
             return json.dumps(facts, allow_nan=False)
         except ValueError as error:
@@ -113,6 +116,7 @@ class Candidates:
         kind, most, kept = self.stamp.score, self.stamp.max_parents, self.stamp.possible_parents
         limit = f", at most {most} parent{'s' * (most != 1)}" if most is not None else ""
         limit += f" among {kept} possible parents of each variable" if kept is not None else ""
+        limit += f", {self.stamp.grown:,} of them grown on demand" if self.stamp.grown else ""
         return f"{self.total:,} candidate sets of {self.n} variables ({kind}{limit})"
 
     def _repr_html_(self) -> str:

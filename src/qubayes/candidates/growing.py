@@ -25,6 +25,7 @@ from ..foundation.workers import Workers, run
 from ..scores.engine import Engine
 from .candidates import Candidates, Stamp, in_order, tolerance
 from .knowledge import Allowed
+from .prune import with_order
 
 MOST_POSSIBLE = 63  # possible parents of a child: a set of them is a positive number of 64 bits
 PARTNERS = 2  # partners of a set that join the pool
@@ -125,6 +126,7 @@ class Growing:
         self.stop = stop
         # Columns are looked at in a random order, so that ties do not depend on theirs.
         self._shuffled = np.random.default_rng(seed).permutation(engine.n)
+        self._before = allowed.before
         self.children = [_without_sets(child, allowed, engine.n) for child in range(engine.n)]
 
     @property
@@ -133,8 +135,19 @@ class Growing:
         return sum(its.count for its in self.children)
 
     def start(self) -> None:
-        """Choose the pools by the scores of all pairs; the sets of at most one optional parent are known then."""
+        """Choose the pools by the scores of all pairs; the sets of at most one optional parent are known then.
+
+        Children that `stop` leaves have no pool, and only the set without optional parents."""
         self._each(_start, (self._shuffled,))
+        for its in self.children:
+            if not its.count:
+                its.add(_NOTHING, its.scan(self.engine, _NOTHING, its.pool), 1)
+
+    def include(self, parents: Sequence[Sequence[int]]) -> None:
+        """Make the sets of a network known, as far as they are allowed, and their neighbours."""
+        for its, given in zip(self.children, parents, strict=True):
+            its.widen([v for v in given if its.allowed[v] and v not in its.pool])
+        self.around(parents)
 
     def beam(self, width: int, patience: int = 1) -> None:
         """Add parents one by one, with the best `width` sets of each size.
@@ -155,7 +168,8 @@ class Growing:
         parts = [_flat(its) for its in self.children]
         owners = [np.full(len(sizes), child) for child, (sizes, _, _) in enumerate(parts)]
         sizes, members, scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        return in_order(names, np.concatenate(owners), sizes, members, scores, stamp)
+        found = in_order(names, np.concatenate(owners), sizes, members, scores, stamp)
+        return with_order(found, self._before)
 
     def _each(self, task: Callable[..., None], details: tuple[Any, ...]) -> None:
         """Do a task for each child, in blocks."""

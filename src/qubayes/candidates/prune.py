@@ -61,6 +61,24 @@ def with_order(candidates: Candidates, before: Sequence[tuple[int, int]]) -> Can
     return replace(prune(candidates.names, lists, candidates.stamp), plain=candidates)
 
 
+def with_larger(candidates: Candidates, grown: Candidates) -> Candidates:
+    """Return all sets of at most m parents together with the grown sets that are larger and beat them all."""
+    most = candidates.stamp.max_parents or 0
+    own, others = candidates.plain or candidates, grown.plain or grown
+    larger = np.flatnonzero(others.families.set_sizes > most)
+    if not len(larger):
+        return replace(candidates, stamp=replace(candidates.stamp, grown=0))
+    families = others.families.chosen(larger)
+    lists = [[*own.of(vertex)] for vertex in range(own.n)]
+    for vertex, sets in enumerate(lists):
+        first, last = families.vertex_start[vertex : vertex + 2].tolist()
+        scores = others.scores[larger[first:last]].tolist()
+        sets += zip(families.sets_at(range(first, last)), scores, strict=True)
+    found = prune(own.names, lists)
+    count = int((found.families.set_sizes > most).sum())
+    return replace(found, stamp=replace(candidates.stamp, grown=count))
+
+
 def restrict(candidates: Candidates, knowledge: Knowledge) -> Candidates:
     """Return the candidate sets that prior knowledge allows, with negative priors and order; the best stays exact.
 

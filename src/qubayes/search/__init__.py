@@ -4,7 +4,7 @@
 `orders` the searches over orders. Solvers of the QUBO are in `qubayes.qubo.samplers`."""
 
 from ..foundation.stop import Reason
-from .growth import Growth, grow
+from .growth import Growth
 from .run import SOLVERS, Ending, Limits, Run, Solver, registered, solver_named
 from .solve import Solution, read_solution, solve, write_solution
 
@@ -17,7 +17,6 @@ __all__ = [
     "Run",
     "Solution",
     "Solver",
-    "grow",
     "read_solution",
     "registered",
     "solve",

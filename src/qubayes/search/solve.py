@@ -129,6 +129,11 @@ class Solution:
     def scope(self) -> str:
         """For which networks a proof or a bound holds, in words; empty if for all."""
         largest, possible = self.stamp.max_parents, self.stamp.possible_parents
+        if self.stamp.grown is not None:
+            beyond = "the parent sets that were grown"
+            if largest:
+                beyond = f"sets of at most {largest} parents and {beyond} beyond"
+            return f" among {beyond}"
         if largest is None:
             return " for these candidate sets"
         of = (
