@@ -1,12 +1,12 @@
 """The parent sets that a best network can use, and their scores."""
 
 from ..foundation.families import Families
-from .budget import affordable, sizes, warn_of_most
+from .budget import affordable, is_large, most_parents, sizes, warn_of_most
 from .candidate_files import ENDINGS, check_output, read_candidates, rename, write_candidates
 from .candidates import Candidates, Stamp, example, tolerance
 from .forecast import Forecast, forecasts, largest_that_fits
 from .growing import Growing
-from .identify import CandidateSearch, fingerprint, identify
+from .identify import CandidateSearch, fingerprint, identify, stamp_of
 from .knowledge import Knowledge, read_knowledge
 from .prune import prune, restrict, with_larger
 
@@ -25,13 +25,16 @@ __all__ = [
     "fingerprint",
     "forecasts",
     "identify",
+    "is_large",
     "largest_that_fits",
+    "most_parents",
     "prune",
     "read_candidates",
     "read_knowledge",
     "rename",
     "restrict",
     "sizes",
+    "stamp_of",
     "tolerance",
     "warn_of_most",
     "with_larger",

@@ -65,7 +65,7 @@ def affordable(
     limit = inf if limit is None else limit
     smaller = smaller and limit < inf
     search = _checked(dataset, search, smaller=smaller)
-    if not _is_large(dataset, search, limit):
+    if not is_large(dataset, search, limit):
         return search
     memory = memory_here() or inf
     if limit == inf:
@@ -93,6 +93,31 @@ def affordable(
     other_takes = f"; {_takes(tried[-1])}" if tried else ""
     choose = "" if chosen is None else "choose that, or "
     raise SettingError(f"{whole_takes}{other_takes}; {limit_is}: {choose}give more time")
+
+
+def most_parents(
+    dataset: Dataset,
+    search: CandidateSearch,
+    workers: Workers,
+    limit: float,
+    *,
+    on_progress: OnProgress = silent,
+    predict: Forecasting = forecasts,
+) -> int:
+    """Return the largest number of parents, from 2 to that of the search, whose sets all fit the limit (seconds).
+
+    0 if there is none."""
+    most = search.max_parents
+    if not is_large(dataset, search, limit):
+        return most
+    memory = memory_here() or inf
+    costs = _Costs(dataset, search, Workers(workers.threads), limit, True, predict, on_progress)
+    for parents in range(most, 1, -1):
+        if not too_many_sets(dataset.n, parents):
+            forecast = costs.of(replace(search, max_parents=parents))
+            if forecast.fits(limit - costs.spent, memory):
+                return parents
+    return 0
 
 
 def warn_of_most(search: CandidateSearch, n: int) -> None:
@@ -130,7 +155,7 @@ def _check_memory(dataset: Dataset, search: CandidateSearch, memory: float) -> N
     )
 
 
-def _is_large(dataset: Dataset, search: CandidateSearch, limit: float) -> bool:
+def is_large(dataset: Dataset, search: CandidateSearch, limit: float) -> bool:
     """Return whether the search may take long; one among possible parents takes minutes."""
     n, m, kept = dataset.n, search.max_parents, search.possible_parents
     if m < 1 or (kept is not None and limit == inf):

@@ -56,6 +56,7 @@ from ..search.exact import Alternatives, alternatives
 from ..search.solve import read_solution, write_solution
 from ..settings import Arities, BinMethod, Bins, DataFormat, LearnSettings, Missing, ReadSettings
 from .confidence import Confidence, bootstrap
+from .grown import GrownStage
 from .learned import Learned, MadeQubo, Outputs, RunFolder, Written, key_of
 from .stages import read_for_search, start_of
 
@@ -176,6 +177,7 @@ def learn_with(
         if outputs.network is not None:
             check_network_path(outputs.network, dataset=dataset)
         source = Path(data).name if isinstance(data, str | PathLike) else None
+        free = settings.max_parents is None and settings.possible_parents is None
         smaller = settings.max_parents is None and settings.time_limit is not None
         warn_of_most(settings.search, dataset.n)
         settings = settings.fitted_to(data, dataset)
@@ -186,8 +188,8 @@ def learn_with(
             dataset.n,
             settings.as_json(),
         )
-        pipeline = _Pipeline(settings, folder, joined, on_progress, began)
-        if smaller:
+        pipeline = _Pipeline(settings, folder, joined, on_progress, began, free=free)
+        if smaller and not pipeline.grows:
             pipeline.fit_to_limit(dataset)
         return pipeline.run(dataset, source, outputs)
 
@@ -201,6 +203,8 @@ class _Pipeline:
     workers: Workers
     on_progress: OnProgress
     began: float  # of the clock, before the data were read
+    free: bool = False  # neither a number of parents nor one of possible parents is given
+    first: GrownStage | None = None  # the stage that grew parent sets, if there was one
     interrupt: Interrupt = field(default_factory=Interrupt)  # of the stage at work
     interrupted: bool = False  # in a stage before
     fitted: bool = False  # the search for candidate sets was chosen to fit the time limit
@@ -216,7 +220,7 @@ class _Pipeline:
         # raises for contradictions that the search would not meet
         if self.settings.knowledge is not None:
             self.settings.knowledge.resolve(dataset.names, self.settings.search.max_parents)
-        candidates = self.find_candidates(dataset)
+        candidates = self.grow(dataset) if self.grows else self.find_candidates(dataset)
         with self.interrupt.listening():
             learned = self.search(dataset, candidates, source)
             written = outputs.write(
@@ -228,8 +232,10 @@ class _Pipeline:
     def search(self, dataset: Dataset, candidates: Candidates, source: str | None) -> Learned:
         """Return the best network and what is asked about it; the stages after `fit` are left out once interrupted."""
         formulation = self.find_formulation(candidates)
-        if formulation is None and self.needs_formulation:
-            solution = start_of(candidates, self.settings.solver_name, self.settings.limits.seed)
+        if self.interrupted or (formulation is None and self.needs_formulation):
+            name, seed = self.settings.solver_name, self.settings.limits.seed
+            start = None if self.first is None else self.first.network
+            solution = start_of(candidates, name, seed, start)
         else:
             solution = self.find_solution(formulation or candidates)
         if self.settings.ancestors:
@@ -280,6 +286,32 @@ class _Pipeline:
                 "choice.json", inputs, make, lambda path: json_object(path.read_bytes()), write
             )
         self.settings, self.fitted = replace(self.settings, **choice), True
+
+    @property
+    def grows(self) -> bool:
+        """Whether parent sets are grown: no number of parents is given, and the solver searches sets by the clock."""
+        settings = self.settings
+        by_clock = settings.solver_name in ("auto", "anneal") and settings.moves is None
+        return self.free and by_clock and not settings.ancestors
+
+    def grow(self, dataset: Dataset) -> Candidates:
+        """Return grown parent sets, with all sets of at most m parents if these fit the time."""
+        kept = self.folder.file("first.json")
+        stage = GrownStage(
+            dataset, self.settings, self.workers, self.interrupt, self.on_progress, kept
+        )
+        inputs = {"data": dataset.checksum, "settings": facts(self.settings)}
+        with self._timed("candidates"):
+            found = self.folder.kept(
+                "candidates.qbc", inputs, stage.find, read_candidates, write_candidates
+            )
+        if stage.interrupted:
+            self.folder.forget("candidates.qbc")
+        self.end_stage(stage.interrupted)
+        self.first = stage
+        self.settings = replace(self.settings, max_parents=found.stamp.max_parents)
+        self.inputs = {**inputs, "grown": found.total}
+        return found
 
     def find_candidates(self, dataset: Dataset) -> Candidates:
         blocks = self.folder.file(f"candidates-{key_of(self.inputs)[:12]}.blocks")
@@ -365,7 +397,16 @@ class _Pipeline:
                 self.folder.forget("solution.json")
             self.folder.note(SEARCH_INPUTS, self.inputs)
         self.on_progress(Progress(name, 1.0, 1.0, f"score {found.score:,.3f}"))
-        return found
+        return self.with_first(found)
+
+    def with_first(self, solution: Solution) -> Solution:
+        """Return the solution with the scores of the networks that were known before the solver began."""
+        if self.first is None or not self.first.trace:
+            return solution
+        before = self.first.trace
+        last, score = before[-1]
+        after = [(last + seconds, each) for seconds, each in solution.trace if each > score]
+        return replace(solution, trace=(*before, *after))
 
     @property
     def limits_left(self) -> Limits:
@@ -479,7 +520,11 @@ class _Pipeline:
         return candidates, replace(best, bound=max(bound, best.bound), status=status, reason=reason)
 
     def earlier_network(self, problem: "Candidates | Formulation") -> Network | None:
-        """Return the network of an earlier search in this folder; None where moves and seed alone must decide."""
+        """Return the network to begin with: the first one, or that of an earlier search in this folder.
+
+        None where moves and seed alone must decide."""
+        if self.first is not None:
+            return self.first.network
         place = self.folder.file("solution.json")
         if (
             place is None

@@ -1,0 +1,157 @@
+"""Parent sets for `learn` where no number of parents is given.
+
+A network is there at once and gets better while parent sets grow. Where the time allows it, all
+sets of at most three or two parents are found as well: then the best network can be proved."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import inf
+from pathlib import Path
+
+from ..candidates import (
+    Candidates,
+    identify,
+    is_large,
+    most_parents,
+    stamp_of,
+    with_larger,
+)
+from ..data import Dataset
+from ..foundation.errors import QubayesError, option
+from ..foundation.progress import OnProgress
+from ..foundation.stop import Interrupt
+from ..foundation.workers import Workers
+from ..network import Network, read_network, write_network
+from ..search import Growth
+from ..search.growth import NARROW, WIDE
+from ..settings import DEFAULT_SECONDS, LearnSettings
+
+# Shares of the time limit: to grow sets before others are looked at, and for all sets of at most m
+# parents. The solver has the rest.
+_FIRST_SHARE, _ALL_SHARE = 0.25, 0.5
+_ALL_SECONDS = 60.0  # for all sets of at most m parents where there is no time limit
+_KEEP_EVERY = 1.0  # seconds between two writings of the best network
+log = logging.getLogger("qubayes")
+
+
+@dataclass
+class GrownStage:
+    """Finds the parent sets of one run; `network` is the best one so far, `trace` how its score grew."""
+
+    dataset: Dataset
+    settings: LearnSettings
+    workers: Workers
+    interrupt: Interrupt
+    on_progress: OnProgress
+    kept: Path | None = None  # file for the best network so far
+    network: Network | None = None
+    trace: list[tuple[float, float]] = field(default_factory=list)
+    interrupted: bool = False
+
+    def __post_init__(self) -> None:
+        self._began = time.perf_counter()
+        self._written = -inf
+        if self.kept is not None and self.kept.exists():
+            try:
+                self.network = read_network(self.kept)
+            except QubayesError:  # damaged: begun anew
+                self.kept.unlink()
+
+    def find(self) -> Candidates:
+        """Return the grown sets, together with all sets of at most m parents if these fit the time."""
+        search = self.settings.search
+        limit = self.settings.time_limit
+        continuous = self.dataset.kind != "discrete"
+        small = not continuous and not is_large(self.dataset, search, inf)
+        growth = self._growth(NARROW if small else WIDE)
+        first = inf if small else _FIRST_SHARE * (DEFAULT_SECONDS if limit is None else limit)
+        growth.run(self._left(inf if limit is None else limit, first))
+        most = 0
+        if not self._pressed() and not continuous:
+            most = search.max_parents if small and limit is None else self._most_parents()
+        found = None
+        if most:
+            found = self._identify(most)
+        if found is None and not self.interrupted:
+            growth.run(self._left(DEFAULT_SECONDS if limit is None else limit, 1.0))
+            self._pressed()
+        self._keep(force=True)
+        grown = growth.candidates()
+        return grown if found is None else with_larger(found, grown)
+
+    def _growth(self, width: int) -> Growth:
+        """Return the search that grows sets; the number of parents has no limit but that of prior knowledge."""
+        search = self.settings.search
+        names = self.dataset.names
+        stamp = replace(stamp_of(self.dataset, search), max_parents=None)
+        return Growth(
+            search.score.engine(self.dataset),
+            names,
+            search.knowledge.resolve(names, self.dataset.n - 1),
+            stamp,
+            width=width,
+            seed=self.settings.seed,
+            start=self.network,
+            workers=self.workers,
+            interrupt=self.interrupt,
+            on_progress=self.on_progress,
+            on_network=self._better,
+        )
+
+    def _left(self, limit: float, share: float) -> Callable[[], float]:
+        """Return a clock of what is left of this share of the limit, both counted from the beginning of the stage."""
+        end = self._began + min(limit, limit * share if share <= 1.0 else share)
+        return lambda: end - time.perf_counter()
+
+    def _most_parents(self) -> int:
+        """Return the largest number of parents whose sets can all be searched in time; 0 if only single parents can."""
+        search, limit = self.settings.search, self.settings.time_limit
+        seconds = _ALL_SECONDS if limit is None else _ALL_SHARE * limit
+        most = most_parents(
+            self.dataset, search, self.workers, seconds, on_progress=self.on_progress
+        )
+        if most < search.max_parents:
+            every = f"all sets of at most {most} parents" if most else "no number of parents"
+            log.warning(
+                "%s can be searched in %.3g s, and larger sets are grown; nothing is proved of these."
+                " Use %s to search all sets of %d parents",
+                every,
+                seconds,
+                option("max_parents", search.max_parents),
+                search.max_parents,
+            )
+        return most
+
+    def _identify(self, most: int) -> Candidates | None:
+        """Return all candidate sets of at most this number of parents, None if interrupted."""
+        try:
+            return identify(
+                self.dataset,
+                replace(self.settings.search, max_parents=most),
+                workers=self.workers,
+                on_progress=self.on_progress,
+            )
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return None
+
+    def _pressed(self) -> bool:
+        """Return whether the stage was interrupted."""
+        self.interrupted = self.interrupted or bool(self.interrupt)
+        return self.interrupted
+
+    def _better(self, network: Network, score: float) -> None:
+        """Keep a better network."""
+        self.network = network
+        self.trace.append((time.perf_counter() - self._began, score))
+        self._keep()
+
+    def _keep(self, *, force: bool = False) -> None:
+        """Write the best network, at most once a second."""
+        now = time.perf_counter()
+        due = force or now - self._written > _KEEP_EVERY
+        if self.kept is not None and self.network is not None and due:
+            write_network(self.network, self.kept)
+            self._written = now
