@@ -1,0 +1,124 @@
+"""`learn` without a number of parents: a network at once, better while parent sets grow."""
+
+import os
+import signal
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from qubayes import Knowledge, learn, read
+from qubayes.data import Dataset
+
+
+def table(n=20, rows=200, seed=0):
+    """A table in which each variable depends on up to three earlier ones."""
+    random = np.random.default_rng(seed)
+    codes = np.zeros((n, rows), np.uint8)
+    for v in range(n):
+        sources = random.choice(v, min(v, 3), replace=False) if v else []
+        noise = random.random(rows) < 0.15
+        codes[v] = (codes[sources].sum(axis=0) if v else random.integers(0, 2, rows)) % 2
+        codes[v] = np.where(noise, random.integers(0, 2, rows), codes[v])
+    return Dataset(tuple(f"v{v}" for v in range(n)), (("0", "1"),) * n, codes)
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Let the forecasts say that no search of all sets fits the time."""
+    clock = SimpleNamespace(
+        perf_counter=lambda: 1e6 * time.perf_counter(),
+        process_time=lambda: 1e6 * time.process_time(),
+    )
+    monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
+    monkeypatch.setattr("qubayes.learning.grown.is_large", lambda *_: True)
+    monkeypatch.setattr("qubayes.candidates.budget.is_large", lambda *_: True)
+
+
+def test_a_small_table_is_proved_and_no_worse_than_with_three_parents():
+    dataset = table()
+    found = learn(dataset)
+    given = learn(dataset, 3)
+    assert found.solution.proved and given.solution.proved
+    assert found.solution.score >= given.solution.score - 1e-6
+    assert found.candidates.stamp.max_parents == 3
+    assert "at most 3 parents and the parent sets that were grown" in str(found)
+
+
+def test_all_sets_of_three_parents_are_among_the_candidates():
+    dataset = table(8)
+    found, given = learn(dataset).candidates, learn(dataset, 3).candidates
+    for vertex in range(8):
+        assert set(given.of(vertex)) <= set(found.of(vertex))
+
+
+def test_where_no_search_of_all_sets_fits_the_sets_are_grown(slow, caplog):
+    dataset = table()
+    found = learn(dataset, time_limit=2)
+    assert "no number of parents can be searched" in caplog.text
+    assert found.candidates.stamp.max_parents is None
+    assert found.candidates.stamp.grown == found.candidates.total
+    assert found.solution.score >= learn(dataset, 2).solution.score - 1e-6
+    assert "among the parent sets that were grown" in str(found)
+
+
+def test_the_trace_begins_with_the_first_network():
+    found = learn(table())
+    seconds, scores = zip(*found.solution.trace, strict=True)
+    assert list(scores) == sorted(set(scores))
+    assert list(seconds) == sorted(seconds)
+    assert scores[-1] == pytest.approx(found.solution.score)
+
+
+def test_knowledge_holds():
+    known = Knowledge(required=[("v0", "v5")], forbidden=[("v1", "v2")], max_parents={"v3": 1})
+    found = learn(table(), knowledge=known)
+    assert ("v0", "v5") in found.network.edges
+    assert ("v1", "v2") not in found.network.edges
+    assert len(found.network["v3"].parents) <= 1
+
+
+def pressing(stage):
+    """Press Ctrl-C at the first report of a stage."""
+    pressed = []
+
+    def report(progress):
+        if progress.stage == stage and not pressed:
+            pressed.append(stage)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return report, pressed
+
+
+@pytest.mark.parametrize("stage", ["network", "candidates", "auto"])
+def test_an_interrupt_keeps_the_best_network(stage):
+    dataset = read("examples/alarm.csv")
+    report, pressed = pressing(stage)
+    found = learn(dataset, on_progress=report)
+    assert pressed and found.interrupted
+    assert found.network.tables is not None
+    assert not found.solution.proved or stage == "auto"
+    assert np.isfinite(found.solution.score)
+
+
+def test_a_run_folder_keeps_the_network_of_a_run_that_was_killed(slow, tmp_path):
+    dataset = table()
+    best = learn(dataset, time_limit=1, run_dir=tmp_path)
+    for name in ("candidates.qbc", "run.json", "solution.json"):
+        (tmp_path / name).unlink()
+    again = learn(dataset, time_limit=1, run_dir=tmp_path)
+    assert again.solution.trace[0][1] == pytest.approx(best.solution.score)
+    (tmp_path / "first.json").write_text("{")
+    for name in ("candidates.qbc", "run.json", "solution.json"):
+        (tmp_path / name).unlink()
+    assert learn(dataset, time_limit=1, run_dir=tmp_path).solution.score < 0
+
+
+def test_a_finished_run_is_read_back(tmp_path):
+    dataset = table()
+    first = learn(dataset, run_dir=tmp_path)
+    again = learn(dataset, run_dir=tmp_path)
+    assert again.network == first.network
+    assert again.candidates.stamp == first.candidates.stamp
+    assert again.seconds["candidates"] < first.seconds["candidates"]
