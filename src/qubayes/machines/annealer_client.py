@@ -170,8 +170,9 @@ class DigitalAnnealer:
         return found
 
     def wait(self, job: str, bits: int, time_limit: float) -> AnnealerSolutions:
-        """Return the solutions of the job once it is done; raise after `time_limit` seconds,
-        with its identifier."""
+        """Return the solutions of the job once it is done.
+
+        Raise after `time_limit` seconds, with its identifier."""
         deadline = time.monotonic() + time_limit
         delay = self._patience.first_delay
         while True:
@@ -408,8 +409,9 @@ def _numbers(solutions: Sequence[dict[str, Any]], name: str) -> Floats:
 
 
 def parse_address(url: str) -> SplitResult:
-    """Return the address; raise unless a key may be sent there: by HTTPS, or by HTTP to this
-    machine."""
+    """Return the address; raise unless a key may be sent there.
+
+    That is by HTTPS, or by HTTP to this machine."""
     try:
         parts = urlsplit(url.rstrip("/"))
         known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -431,8 +433,9 @@ def parse_address(url: str) -> SplitResult:
 
 
 def read_key(variable: str) -> str:
-    """Return the key in the environment variable; the error for a malformed one does not show
-    it."""
+    """Return the key in the environment variable.
+
+    The error for a malformed one does not show it."""
     key = os.environ.get(variable, "")
     if not key:
         raise SettingError(

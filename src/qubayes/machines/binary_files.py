@@ -35,8 +35,10 @@ _HEADER_VALUES = {
 
 
 def write_bqm(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None:
-    """Write dimod's version 2.0: header, offset, (start, h) of each bit, (j, J_ij) of both
-    triangles, labels."""
+    """Write dimod's version 2.0 of the format.
+
+    It has a header, the offset, (start, h) of each bit, (j, J_ij) of both triangles, and the
+    labels."""
     if len(qubo.indices) > np.iinfo(np.int32).max:
         raise FormatError(
             f"{qubo.couplers:,} couplers; a .bqm file holds at most 2^30: write an .npz file"
@@ -175,8 +177,7 @@ def _rows_of_edges(first: AnyArray, edges: int) -> Ints:
 
 
 def _check_mirrored(rows: Ints, edges: AnyArray, bits: int) -> None:
-    """Raise unless every coupler of the lower triangle is in the upper one, with the same weight,
-    and vice versa."""
+    """Raise unless both triangles have the same couplers with the same weights."""
     lower = edges["i"] < rows
     upper = edges["i"] > rows
     below = rows[lower] * bits + edges["i"][lower]
@@ -232,8 +233,9 @@ def _hashable(label: object) -> Hashable:
 
 
 def write_npz(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None:
-    """Write an upper triangular Q with x'Qx + offset = E(x) for `scipy.sparse.load_npz`, with
-    offset and labels.
+    """Write an upper triangular Q with x'Qx + offset = E(x) for `scipy.sparse.load_npz`.
+
+    The offset and the labels are arrays beside it.
 
     `scipy.sparse.save_npz` stamps the archive with the time and drops what it does not know.
     """

@@ -56,8 +56,9 @@ class Inequalities(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AnnealerProblem:
-    """Minimise objective + (coefficient chosen by the machine) x penalty, subject to the
-    inequalities.
+    """Minimise objective + coefficient x penalty, subject to the inequalities.
+
+    The machine chooses the coefficient.
 
     For the paper's constrained form: the score in the objective, the cycles in the penalty, and for
     each vertex the inequality sum of u - 2 <= 0; no z bits (paper, Appendix D.4)."""

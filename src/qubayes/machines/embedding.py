@@ -61,8 +61,7 @@ class Embedding:
 
 
 def embed(qubo: Qubo, topology: str, *, timeout: float = 60.0, seed: int = 0) -> Embedding:
-    """Return an embedding of the QUBO's graph in the annealer's, found by minorminer's heuristic
-    and checked.
+    """Return an embedding of the QUBO's graph in the annealer's, found by minorminer and checked.
 
     The same seed gives the same embedding unless the time runs out. That none is found proves
     nothing, except if there are fewer qubits than bits, or fewer couplers than the QUBO has."""
@@ -132,8 +131,7 @@ def target_graph(topology: str) -> Any:
 def _verify(
     edges: Iterable[tuple[int, int]], graph: Any, chains: tuple[tuple[int, ...], ...]
 ) -> None:
-    """Raise unless chains are connected, disjoint, and joined by couplers: a fault of the
-    heuristic."""
+    """Raise unless chains are connected, disjoint, and joined by couplers."""
     networkx = optional("networkx", "embedding", "embed")
     owner = {qubit: bit for bit, chain in enumerate(chains) for qubit in chain}
     if len(owner) != sum(map(len, chains)):

@@ -66,8 +66,7 @@ def write_qubo(qubo: Qubo, labels: Sequence[str] | None, path: str | Path) -> Mo
 
 
 def write_model(model: MachineModel, path: str | Path) -> ModelSize:
-    """Write dimod's model, a QUBO or a problem for the Digital Annealer, and return the size of
-    what was written.
+    """Write a model of dimod, a QUBO or a problem for the Digital Annealer; return its size.
 
     Spins become bits, except in `.bqm`.
     """
@@ -174,8 +173,7 @@ def _is_packed(path: str | Path) -> bool:
 
 @contextmanager
 def _writing(path: str | Path) -> Iterator[IO[bytes]]:
-    """Open a file for bytes that appears at `path` once it is complete; packed if its name ends in
-    `.gz`."""
+    """Open a file that appears at `path` once it is complete; packed if its name ends in `.gz`."""
     with replacing(path, binary=True) as file:
         if not _is_packed(path):
             yield file

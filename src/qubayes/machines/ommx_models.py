@@ -1,5 +1,6 @@
-"""Models as instances of OMMX, a format that modelling tools and annealing services share
-(`to_ommx`), and the answers of its adapters (`ommx_values`)."""
+"""Models as instances of OMMX (`to_ommx`), and the answers of its adapters (`ommx_values`).
+
+OMMX is a format that modelling tools and annealing services share."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -9,8 +10,9 @@ from ..foundation.errors import FormatError
 
 
 def to_ommx(model: "dimod.BinaryQuadraticModel | dimod.ConstrainedQuadraticModel") -> Any:
-    """Return the `ommx.v1.Instance` of a model: variables and constraints in its order, with their
-    labels as names.
+    """Return the `ommx.v1.Instance` of a model.
+
+    Variables and constraints are in its order, with their labels as names.
 
     Spins become bits. Soft constraints are refused.
     """
@@ -81,8 +83,7 @@ def _polynomial(
 
 
 def ommx_values(answer: Any) -> list[dict[str, float]]:
-    """Return the values by label of an `ommx.v1.Solution`, or of each sample of an
-    `ommx.v1.SampleSet`.
+    """Return the values by label of an `ommx.v1.Solution`, or of each sample of a `SampleSet`.
 
     Variables that an adapter added to the instance, such as `ommx.slack`, are left out.
     """

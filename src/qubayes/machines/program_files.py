@@ -119,8 +119,9 @@ def _quadratic_terms(
 
 
 def _lp_names(kind: str, letter: str, labels: Sequence[Hashable]) -> tuple[list[str], list[str]]:
-    """Return (names, comments): the labels if all are LP names, else x0, x1, ... and their
-    labels."""
+    """Return (names, comments): the labels, or x0, x1, ... and comments with the labels.
+
+    The labels are taken if all are LP names."""
     texts = _texts(labels)
     if all(_LP_NAME.fullmatch(text) and text.lower() not in _LP_KEYWORDS for text in texts):
         return texts, []
@@ -168,8 +169,7 @@ def write_qplib_of_qubo(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes
 
 
 def write_qplib(model: "dimod.ConstrainedQuadraticModel", file: IO[bytes]) -> None:
-    """Write a constrained model; raise for spins and soft constraints, which QPLIB does not
-    have."""
+    """Write a constrained model; raise for spins and soft constraints."""
     if _has_spins_or_soft(model):
         raise FormatError("a QPLIB file has no spins and no soft constraints; write a .cqm file")
     rows = list(model.constraints.values())
@@ -281,8 +281,7 @@ def _write_vector(file: IO[bytes], default: float, values: AnyArray) -> None:
 
 
 def _write_names(file: IO[bytes], letter: str, labels: Sequence[Hashable]) -> None:
-    """Write the labels as names, or, if one does not fit, x1, x2, ... with the labels as
-    comments."""
+    """Write the labels as names, or x1, x2, ... with the labels as comments if one does not fit."""
     texts = _texts(labels)
     names = texts
     if not all(_QPLIB_NAME.fullmatch(text) for text in texts):

@@ -98,8 +98,7 @@ def _summed(
 
 
 def _symmetric(linear: Floats, pairs: tuple[SmallInts, SmallInts, Floats], offset: float) -> Qubo:
-    """Return the QUBO of pairs (i, j, weight), i < j ascending, each in the rows of both its
-    bits."""
+    """Return the QUBO of pairs (i, j, weight), i < j, in ascending order."""
     low, high, weights = pairs
     bits = len(linear)
     left = np.bincount(high, minlength=bits)  # entries of each row left of the diagonal

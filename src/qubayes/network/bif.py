@@ -102,8 +102,7 @@ def _identifiers(texts: Sequence[str]) -> list[str]:
 
 
 def _encoded(text: str) -> str:
-    """Return the text for a property: %2C for a comma, and so on for all that could end the
-    property."""
+    """Return the text for a property: %2C for a comma, and so on."""
     return quote(text, safe=" <>=+" if text == text.strip(" ") else "<>=+")
 
 
@@ -244,8 +243,7 @@ class _Parser:
         return before, after
 
     def parse(self, text: str) -> list[float]:
-        """Return the numbers in a text made of digits, signs, points, exponents, commas and
-        white space."""
+        """Return the numbers in a text of numbers, commas and white space."""
         try:
             return [float(number) for number in text.replace(",", " ").split()]
         except ValueError as error:

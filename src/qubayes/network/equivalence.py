@@ -14,8 +14,9 @@ from .network import Edge, Network
 
 @dataclass(frozen=True, slots=True)
 class Cpdag:
-    """The equivalence class of a network: edges that every member directs alike, and reversible
-    edges."""
+    """The equivalence class of a network.
+
+    `directed` are the edges that every member directs alike, `undirected` the reversible ones."""
 
     names: tuple[str, ...]
     directed: tuple[Edge, ...]  # (parent, child), ascending
@@ -42,8 +43,7 @@ def skeleton(network: Network) -> frozenset[Edge]:
 
 
 def v_structures(network: Network) -> frozenset[tuple[int, int, int]]:
-    """Return the triples (a, child, b), a < b, where a and b are parents of the child and not
-    adjacent."""
+    """Return the triples (a, child, b), a < b, of a child and two parents that are not adjacent."""
     adjacent = skeleton(network)
     return frozenset(
         (a, child, b)
@@ -111,8 +111,9 @@ class Agreement:
 
     @property
     def f1(self) -> float:
-        """2 common / (learned + truth), the harmonic mean of precision and recall; 1 if neither
-        has an edge."""
+        """2 common / (learned + truth), the harmonic mean of precision and recall.
+
+        1 if neither has an edge."""
         return 2 * self.common / (self.learned + self.truth) if self.learned + self.truth else 1.0
 
     def as_json(self) -> dict[str, Any]:

@@ -32,8 +32,7 @@ def marginals_given(
     block_size: int = _BLOCK,
     largest: int = _LARGEST_FACTOR,
 ) -> Floats:
-    """Return (rows, states of the query) the probabilities of the vertex `query` given each row
-    of evidence.
+    """Return (rows, states of the query) the probabilities of `query` given each row of evidence.
 
     `evidence[v]` is the state of vertex v in every row. A row of evidence that the network holds
     impossible gives NaN. Vertices that are neither the query nor in the evidence are summed out;
@@ -79,8 +78,9 @@ def _factors(
     evidence: Mapping[int, Ints],
     rows: int,
 ) -> tuple[list[_Factor], Bools]:
-    """Return the tables given the evidence, and which rows the tables without free vertices
-    allow."""
+    """Return the tables given the evidence, and which rows are possible.
+
+    A row is impossible if a table without free vertices is 0 there."""
     _, tables = network.parameters
     factors: list[_Factor] = []
     possible = np.ones(rows, np.bool_)
@@ -106,8 +106,9 @@ def _restricted(table: Floats, family: tuple[int, ...], evidence: Mapping[int, I
 def _eliminated(
     factors: list[_Factor], query: int, possible: Bools, arities: list[int], largest: int
 ) -> Floats:
-    """Return (rows, states of the query) after all other free vertices are summed out, the
-    cheapest first."""
+    """Return (rows, states of the query) the factors with all other free vertices summed out.
+
+    The vertex with the smallest joint table comes first."""
 
     def cost(vertex: int) -> tuple[int, int]:
         joined = [factor.vertices for factor in factors if vertex in factor.vertices]

@@ -1,5 +1,4 @@
-"""A Bayesian network: a directed acyclic graph, and the probabilities of each vertex given its
-parents."""
+"""A Bayesian network: a directed acyclic graph with tables of conditional probabilities."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -31,8 +30,7 @@ MOST_AXES = 32  # axes of a table: some versions of numpy allow no more
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Network:
-    """A directed acyclic graph; with `states` its variables are discrete, with `tables` it has
-    parameters.
+    """A directed acyclic graph; discrete variables if it has `states`, parameters if `tables`.
 
     `tables[v]` has one axis per parent, in the order of `parents[v]`, and the states of v on the
     last axis. A row that sums to 1 only within the rounding of a file is scaled to 1.
@@ -172,8 +170,7 @@ class Network:
         return self.states, self.tables
 
     def table_shape(self, vertex: int) -> tuple[int, ...]:
-        """Return the shape of the vertex's table: the arities of its parents, and its own; raise
-        if it has none."""
+        """Return the shape of the vertex's table: the arities of its parents, and its own."""
         if len(self.parents[vertex]) >= MOST_AXES:
             raise QubayesError(
                 f"{self.names[vertex]!r} has a table and {len(self.parents[vertex])} parents; at "
@@ -186,8 +183,9 @@ class Network:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The vertices, parents before children; among those that may come next, the smallest
-        index."""
+        """The vertices, parents before children.
+
+        Among those that may come next, the smallest index."""
         return topological_order(self.parents)
 
     def parent_names(self) -> dict[str, tuple[str, ...]]:
@@ -226,8 +224,9 @@ class Network:
         )
 
     def markov_blanket(self, name: str) -> tuple[str, ...]:
-        """Return parents, children and other parents of the children: given them, no other
-        vertex matters.
+        """Return the parents, the children and the other parents of the children.
+
+        Given them, no other vertex matters.
 
         >>> Network.from_edges("abcd", [("a", "c"), ("b", "c"), ("c", "d")]).markov_blanket("a")
         ('b', 'c')
@@ -237,15 +236,17 @@ class Network:
         return tuple(self.names[v] for v in sorted(set().union(*families) - {vertex}))
 
     def to_frame(self, name: str) -> Any:
-        """Return the table of a vertex as a data frame (pandas, else polars): a row for each
-        state of the parents."""
+        """Return the table of a vertex as a data frame (pandas, else polars).
+
+        It has a row for each combination of the parents' states."""
         return self[name].to_frame()
 
     def probability(
         self, query: str | Mapping[str, Any] | None = None, /, *, given: Any = None, **states: Any
     ) -> Any:
-        """Return the probability of these states given others; for a name alone, that of each of
-        its values.
+        """Return the probability of these states given others.
+
+        For a name alone, return the probability of each of its values.
 
         States are named as in `states`, or are values as in data: a number may lie in an interval,
         and True is "true". `given` is a mapping, or a row of a pandas frame, of which the columns
@@ -255,8 +256,10 @@ class Network:
 
         >>> tables = np.array([0.5, 0.5]), np.array([[1, 0], [0.5, 0.5]])
         >>> coin = Network(("a", "b"), ((), (0,)), (("0", "1"), ("0", "1")), tables)
-        >>> coin.probability(b=1), coin.probability("a", given={"b": 0}), coin.probability({"a": 1, "b": 1})
-        (0.25, {'0': 0.6666666666666666, '1': 0.3333333333333333}, 0.25)
+        >>> coin.probability(b=1), coin.probability({"a": 1, "b": 1})
+        (0.25, 0.25)
+        >>> coin.probability("a", given={"b": 0})
+        {'0': 0.6666666666666666, '1': 0.3333333333333333}
         """
         if isinstance(query, str):
             if states:
@@ -282,8 +285,7 @@ class Network:
         return total
 
     def predict_proba(self, data: Any, name: str) -> Floats:
-        """Return (rows, states of the vertex) its probabilities given the other columns of each
-        row of the data.
+        """Return (rows, states of the vertex) its probabilities given the rest of each row.
 
         `data` is a file, a frame or an array, as for `qubayes.read`; columns that are not vertices,
         the column of the vertex itself and missing values are ignored."""
@@ -313,8 +315,7 @@ class Network:
         return found
 
     def predict(self, data: Any, name: str) -> Any:
-        """Return the most probable value of the vertex for each row of the data, given its other
-        columns.
+        """Return the most probable value of the vertex given the rest of each row of the data.
 
         Values are those of the column that the network was fitted to: truth values, numbers,
         categories, dates. Of intervals, of `missing` and of a network that was read from a file
@@ -377,8 +378,9 @@ class Network:
         return found
 
     def plot(self, path: str | Path | None = None) -> "Picture":
-        """Return a picture of the graph, which notebooks show; written to a .svg or .png file if
-        a path is given."""
+        """Return a picture of the graph, which notebooks show.
+
+        It is written to a .svg or .png file if a path is given."""
         # The drawing stands to the right of this room: it is loaded when a picture is asked for.
         from ..report import draw, write_drawing
 
@@ -387,8 +389,7 @@ class Network:
         return Picture(draw(self))
 
     def _repr_svg_(self) -> str | None:
-        """Return the picture that a notebook shows; None for a graph that is too large to be
-        read."""
+        """Return the picture that a notebook shows; None for a graph too large to be read."""
         return self.plot() if self.n <= _MOST_DRAWN else None
 
     def __str__(self) -> str:
@@ -414,8 +415,7 @@ class Picture(str):
 
 @dataclass(frozen=True, slots=True)
 class Vertex:
-    """A vertex of a network with names: parents, children, states, and the table of its
-    probabilities."""
+    """A vertex of a network with names: parents, children, states and table."""
 
     name: str
     parents: tuple[str, ...]
@@ -435,8 +435,9 @@ class Vertex:
             yield given, dict(zip(self.states, row, strict=True))
 
     def to_frame(self) -> Any:
-        """Return the table as a data frame (pandas, else polars): columns of the parents, then
-        P(x=state)."""
+        """Return the table as a data frame (pandas, else polars).
+
+        Its columns are the parents, then P(x=state)."""
         rows = list(self.rows())
         columns: dict[str, list[Any]] = {
             parent: [given[i] for given, _ in rows] for i, parent in enumerate(self.parents)
@@ -452,10 +453,9 @@ class Vertex:
         if self.table is not None:
             for given, row in islice(self.rows(), 20):
                 numbers = ", ".join(f"{state}: {p:.4g}" for state, p in islice(row.items(), 10))
-                lines.append(
-                    "  "
-                    f"{', '.join(given)}{' -> ' if given else ''}{numbers}{', ...' if len(row) > 10 else ''}"
-                )
+                condition = f"{', '.join(given)} -> " if given else ""
+                more = ", ..." if len(row) > 10 else ""
+                lines.append(f"  {condition}{numbers}{more}")
             if (size := self.table.size // self.table.shape[-1]) > 20:
                 lines.append(f"  and {size - 20} rows more")
         return "\n".join(lines)

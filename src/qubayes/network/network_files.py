@@ -141,8 +141,7 @@ def _is_row(row: Any, arity: int) -> bool:
 
 
 def read_about(path: str | Path) -> dict[str, Any]:
-    """Return the facts about the network that a .json file keeps beside it; {} if there are
-    none."""
+    """Return the facts that a .json file keeps beside the network; {} if there are none."""
     try:
         about = _document(read_text(path, MOST_NETWORK_BYTES)).get("about", {})
     except FormatError as error:
@@ -166,8 +165,9 @@ def _document(text: str) -> dict[str, Any]:
 
 
 def _is_vertex(value: Any) -> bool:
-    """Return True if name, parents and states are text; a lone surrogate, which JSON can hold,
-    is not."""
+    """Return True if name, parents and states are text.
+
+    A lone surrogate, which JSON can hold, is not text."""
     if not isinstance(value, dict) or "name" not in value:
         return False
     parents = value.get("parents")
@@ -337,16 +337,14 @@ def _write(text: str, path: str | Path) -> None:
 
 
 def holds_tables(path: str | Path) -> bool:
-    """Return True if the format of the path's ending keeps states and probabilities, not the
-    graph alone."""
+    """Return True if the format of the path's ending keeps states and probabilities."""
     return _format(path).tables
 
 
 def check_network_path(
     path: str | Path, *, tables: bool = True, dataset: Dataset | None = None
 ) -> None:
-    """Raise if no network, or none without probabilities, can be written there because of the
-    path's ending.
+    """Raise if the format of the path's ending cannot hold a network (without `tables`: a graph).
 
     With a dataset, raise also if the format cannot hold a network of its variables. For use before
     a long search."""

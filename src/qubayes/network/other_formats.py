@@ -1,5 +1,4 @@
-"""Formats of other programs: DOT, model strings of bnlearn, adjacency matrices, GraphML, XMLBIF
-0.3.
+"""Formats of other programs: DOT, model strings, adjacency matrices, GraphML, XMLBIF 0.3.
 
 DOT and adjacency matrices (CSV) are written only.
 
@@ -108,8 +107,7 @@ def adjacency_text(network: Network, undirected: Container[Edge] = frozenset()) 
 
 
 class _Builder:
-    """Builds the tree of elements, names without their namespace, and refuses what exceeds a
-    limit."""
+    """Builds the tree of elements, names without namespaces; refuses what exceeds a limit."""
 
     def __init__(self) -> None:
         self.tree = TreeBuilder()

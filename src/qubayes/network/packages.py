@@ -27,8 +27,7 @@ def _package(name: str) -> Any:
 
 
 def to_networkx(network: Network, graph: "nx.DiGraph | None" = None) -> "nx.DiGraph":
-    """Return the graph with the vertices' names as nodes; without attributes, so that any format
-    can hold it.
+    """Return the graph with the vertices' names as nodes, without attributes.
 
     The nodes and edges are added to a new graph, or to the one that is given.
     """
@@ -40,8 +39,7 @@ def to_networkx(network: Network, graph: "nx.DiGraph | None" = None) -> "nx.DiGr
 
 
 def from_networkx(graph: "nx.DiGraph") -> Network:
-    """Return the network with the graph's nodes as vertices; a node that is not text is named
-    str(node)."""
+    """Return the network of the graph; a node that is not text is named str(node)."""
     if not graph.is_directed():
         raise QubayesError("an undirected networkx graph; give a DiGraph")
     nodes = list(graph.nodes)
@@ -51,8 +49,7 @@ def from_networkx(graph: "nx.DiGraph") -> Network:
 
 
 def to_pgmpy(network: Network) -> Any:
-    """Return a pgmpy DiscreteBayesianNetwork: the graph, and a TabularCPD for each vertex if
-    there are tables."""
+    """Return a pgmpy DiscreteBayesianNetwork, with a TabularCPD for each table."""
     tabular = _package("pgmpy.factors.discrete").TabularCPD
     model = to_networkx(network, _package("pgmpy.models").DiscreteBayesianNetwork())
     if network.tables is None or network.states is None:

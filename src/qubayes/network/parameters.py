@@ -31,8 +31,9 @@ def fit(
     reading: ReadSettings | None = None,
     **options: Any,
 ) -> Network:
-    """Return the network with a table for every vertex, estimated from the data: a file, a data
-    frame or a `Dataset`.
+    """Return the network with a table for every vertex, estimated from the data.
+
+    The data are a file, a data frame or a `Dataset`.
 
     With a Bayesian score the posterior mean under its prior: `bdeu` adds ess/(r q) to each of the r
     q cells, `k2` adds 1, `bds` adds ess/(r' q') to the cells of the q' observed parent states and
@@ -44,7 +45,8 @@ def fit(
     >>> from qubayes.data import read
     >>> import polars
     >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
-    >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20}))
+    >>> coin = [0, 1, 0, 1, 0, 0, 1, 1] * 20
+    >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": coin}))
     >>> fitted = fit(Network(dataset.names, ((), (0,), ())), dataset, "ml")
     >>> fitted.tables[1].tolist()  # of "wet", by "rain"
     [[1.0, 0.0], [0.0, 1.0]]
@@ -84,16 +86,17 @@ def fit(
 
 
 def log_likelihood(network: Network, dataset: Dataset) -> float:
-    """Return the log probability of the data's rows under the network; -inf if one of them is
-    impossible.
+    """Return the log probability of the data's rows; -inf if one of them is impossible.
 
     Columns and states are matched by name; columns that are not vertices are ignored.
 
     >>> from qubayes.data import read
     >>> import polars
     >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
-    >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20}))
-    >>> round(log_likelihood(fit(Network(dataset.names, ((), (0,), ())), dataset, "ml"), dataset), 3)
+    >>> coin = [0, 1, 0, 1, 0, 0, 1, 1] * 20
+    >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": coin}))
+    >>> fitted = fit(Network(dataset.names, ((), (0,), ())), dataset, "ml")
+    >>> round(log_likelihood(fitted, dataset), 3)
     -221.807
     """
     _, tables = network.parameters
@@ -157,8 +160,7 @@ def _values(network: Network, dataset: Dataset) -> dict[str, AnyArray]:
 
 
 def in_states_of(network: Network, dataset: Dataset) -> Dataset:
-    """Return the columns of the network's vertices, with the states that it declares, if it
-    does."""
+    """Return the columns of the network's vertices, with the states that it declares."""
     if network.states is None:
         columns = _columns(network, dataset)
         return replace(
@@ -195,8 +197,9 @@ def _estimate(counts: Ints, score: Score) -> Floats:
 
 
 def vertex_scores(network: Network, dataset: Dataset, score: Score | None = None) -> Floats:
-    """Return (n,) the local score of every vertex given its parents; their sum is the score of
-    the network."""
+    """Return (n,) the local score of every vertex given its parents.
+
+    Their sum is the score of the network."""
     columns, chosen = _columns(network, dataset), score or Score()
     scores = [
         local_score(dataset, columns[vertex], [columns[p] for p in its], chosen)
@@ -207,8 +210,7 @@ def vertex_scores(network: Network, dataset: Dataset, score: Score | None = None
 
 @dataclass(frozen=True, slots=True)
 class NetworkScore:
-    """The score of a network on data and, where it has probabilities, the log-likelihood of the
-    rows."""
+    """The score of a network on data, and the log-likelihood if it has probabilities."""
 
     score: Score
     per_vertex: Mapping[str, float]
@@ -331,14 +333,12 @@ def score(
 
 
 def sample(network: Network, rows: int, seed: int = 0) -> Any:
-    """Return `rows` draws from the network as a data frame (pandas, else polars); see
-    `sample_dataset`."""
+    """Return `rows` draws from the network as a data frame; see `sample_dataset`."""
     return sample_dataset(network, rows, seed).to_frame()
 
 
 def sample_dataset(network: Network, rows: int, seed: int = 0) -> Dataset:
-    """Return `rows` independent draws from the joint distribution, each vertex drawn after its
-    parents.
+    """Return `rows` independent draws, each vertex drawn after its parents.
 
     Every vertex has its own random stream, so the first rows of a longer sample are the shorter
     sample. The states are all those that the network declares, drawn or not.
@@ -347,8 +347,10 @@ def sample_dataset(network: Network, rows: int, seed: int = 0) -> Dataset:
     >>> from qubayes.data import read
     >>> import polars
     >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
-    >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20}))
-    >>> drawn = sample_dataset(fit(Network(dataset.names, ((), (0,), ())), dataset, "ml"), rows=1000, seed=1)
+    >>> coin = [0, 1, 0, 1, 0, 0, 1, 1] * 20
+    >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": coin}))
+    >>> fitted = fit(Network(dataset.names, ((), (0,), ())), dataset, "ml")
+    >>> drawn = sample_dataset(fitted, rows=1000, seed=1)
     >>> drawn.rows, bool((drawn.codes[0] == drawn.codes[1]).all())
     (1000, True)
     """

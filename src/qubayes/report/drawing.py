@@ -45,8 +45,9 @@ def thicknesses(edges: Iterable[Edge], strengths: Mapping[Edge, float]) -> dict[
 
 
 def line_path(points: Points, *, directed: bool = True) -> str:
-    """Return the SVG path of a curve, vertical at every point; it ends where the arrow head
-    begins."""
+    """Return the SVG path of a curve, vertical at every point.
+
+    It ends where the arrow head begins."""
     x, y = points[0]
     last_x, last_y = points[-1]
     commands = [f"M{x:g} {y:g}"]

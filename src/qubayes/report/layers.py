@@ -1,5 +1,4 @@
-"""Layers of the picture: which vertex is in which row, in which order, and where long edges pass
-the rows between.
+"""Layers of the picture: rows, orders inside rows, and where long edges pass.
 
 Rows of least total edge length by a linear program (Gansner et al. 1993). Orders with few crossings
 by sweeps of means (Sugiyama, Tagawa & Toda 1981), then by moves of single nodes to their best place
@@ -29,8 +28,9 @@ _ROUNDS = 8  # rounds of moves of nodes and edges; most pictures need fewer
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """A layered graph: nodes 0 .. n-1 are vertices, the others are bends; links join
-    neighbouring rows.
+    """A layered graph: nodes 0 .. n-1 are vertices, the others are bends.
+
+    Links join neighbouring rows.
 
     An edge that spans k rows is a chain of k links with k - 1 bends.
     """
@@ -48,8 +48,9 @@ class Layers:
 
 
 def layered(parents: Sequence[Sequence[int]], widest: int) -> Layers:
-    """Return the vertices in rows of at most `widest`, each below all its parents, with a small
-    total edge length."""
+    """Return the vertices in rows of at most `widest`, each below all its parents.
+
+    The total edge length is small."""
     row_of = narrowed_rows(parents, balanced_rows(parents, smallest_rows(parents)), widest)
     above: list[list[int]] = [[] for _ in parents]
     below: list[list[int]] = [[] for _ in parents]
@@ -79,8 +80,7 @@ def layered(parents: Sequence[Sequence[int]], widest: int) -> Layers:
 
 
 def smallest_rows(parents: Sequence[Sequence[int]]) -> Ints:
-    """Return rows (n,) from 0 with row(child) > row(parent) for every edge and the least sum of
-    row differences.
+    """Return rows (n,) from 0, children below parents, with the least sum of row differences.
 
     The matrix of this linear program is totally unimodular, so its basic solutions are integers.
     """
@@ -97,8 +97,9 @@ def smallest_rows(parents: Sequence[Sequence[int]]) -> Ints:
 
 
 def balanced_rows(parents: Sequence[Sequence[int]], rows: Ints) -> Ints:
-    """Move each vertex with as many parents as children to its emptiest allowed row: equal total
-    length."""
+    """Move each vertex with as many parents as children to its emptiest allowed row.
+
+    The total edge length stays the same."""
     rows, children = rows.copy(), children_of(parents)
     crowd = np.bincount(rows).tolist()
     for vertex, its_parents in enumerate(parents):
@@ -142,8 +143,9 @@ def narrowed_rows(parents: Sequence[Sequence[int]], rows: Ints, widest: int) -> 
 
 
 class SparseRows(NamedTuple):
-    """A matrix in compressed rows, as HiGHS takes it; importing scipy would double the time of a
-    picture."""
+    """A matrix in compressed rows, as HiGHS takes it.
+
+    Importing scipy would double the time of a picture."""
 
     indptr: Ints
     indices: Ints
@@ -152,8 +154,9 @@ class SparseRows(NamedTuple):
 
 
 def minimiser(cost: Any, entries: tuple[Any, Any, Any], limits: Floats) -> Floats:
-    """Return a basic solution of: cost.x -> min, A x <= limits, x >= 0, with A given as (values,
-    rows, columns).
+    """Return a basic solution of: cost.x -> min, A x <= limits, x >= 0.
+
+    A is given as (values, rows, columns).
 
     Solved by HiGHS's dual simplex on one thread, so the same program has the same solution.
     """
@@ -170,8 +173,9 @@ def minimiser(cost: Any, entries: tuple[Any, Any, Any], limits: Floats) -> Float
 
 
 def ordered(layers: Layers) -> Rows:
-    """Return the rows in orders with few crossings: three starts, improved by sweeps, then by
-    moves.
+    """Return the rows in orders with few crossings.
+
+    Three starts are improved by sweeps, then by moves.
 
     Of a large picture, only the start that is best after the sweeps is improved by moves.
     """
@@ -286,8 +290,9 @@ class _Order:
         self.place.update((node, i) for i, node in enumerate(row))
 
     def sift(self, rounds: int = 8) -> int:
-        """Move single nodes to the best place in their row until none can move; return the
-        crossings removed."""
+        """Move single nodes to the best place in their row until none can move.
+
+        Return the crossings removed."""
         total, waiting = 0, set(range(len(self.rows)))
         for _ in range(rounds):
             moved: set[int] = set()
@@ -299,8 +304,9 @@ class _Order:
         return total
 
     def sift_row(self, k: int) -> int:
-        """Move each node of the row once to its best place, the other rows fixed; return the
-        crossings removed."""
+        """Move each node of the row once to its best place, the other rows fixed.
+
+        Return the crossings removed."""
         sides = ([self.links(k)] if k + 1 < len(self.rows) else []) + (
             [self.links(k - 1).T] if k else []
         )
@@ -325,8 +331,9 @@ class _Order:
         return gain
 
     def reroute(self) -> int:
-        """Take each long edge out and lay it along the path with the fewest crossings; return
-        the crossings removed."""
+        """Lay each long edge along the path with the fewest crossings.
+
+        Return the crossings removed."""
         total = 0
         for nodes in sorted(self.layers.chains.values(), key=len, reverse=True):
             if len(nodes) > 2:
@@ -334,8 +341,9 @@ class _Order:
         return total
 
     def reroute_edge(self, nodes: tuple[int, ...]) -> int:
-        """Move the bends of one edge together: a shortest path from row to row through the gaps
-        between the nodes."""
+        """Move the bends of one edge together; return the crossings removed.
+
+        They follow a shortest path from row to row through the gaps between the nodes."""
         first = self.row_of[nodes[0]]
         costs = [self.crossing_costs(first + k, *ends) for k, ends in enumerate(pairwise(nodes))]
         places = [0, *(self.place[bend] for bend in nodes[1:-1]), 0]
@@ -358,8 +366,7 @@ class _Order:
         return now - int(least[0])
 
     def crossing_costs(self, k: int, upper: int, lower: int) -> Ints:
-        """Return (places in row k, places in row k + 1) the crossings of one link, which may end
-        at any of the places.
+        """Return (places in row k, places in row k + 1) the crossings of a link between two places.
 
         A bend may lie in any gap of its row; a vertex has one place, and links that end there do
         not cross."""

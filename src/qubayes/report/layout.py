@@ -1,5 +1,4 @@
-"""Coordinates of the picture: boxes in rows, parents above children, edges as smooth curves;
-widths of labels.
+"""Coordinates of the picture: boxes in rows, parents above children, smooth curves.
 
 Inside the rows, edges are as straight as the widths of the boxes allow.
 """
@@ -97,8 +96,9 @@ def lay_out(network: Network, *, largest_program: int = _LARGEST_PROGRAM) -> Lay
 
 
 def components(parents: Sequence[Sequence[int]]) -> list[Ints]:
-    """Return the vertices of each connected component, ascending; components by their first
-    vertex."""
+    """Return the vertices of each connected component, ascending.
+
+    Components are in the order of their first vertices."""
     root = list(range(len(parents)))
 
     def find(vertex: int) -> int:
@@ -176,8 +176,9 @@ def _curve(nodes: Sequence[int], x: Floats, y: Floats, ends: tuple[float, float]
 
 
 def _heights(layers: Layers, rows: Sequence[Sequence[int]], x: Floats) -> Floats:
-    """Return the vertical middle (nodes,) of each node; rows whose links are wide are further
-    apart.
+    """Return the vertical middle (nodes,) of each node.
+
+    Rows whose links are wide are further apart.
 
     A picture that is still too wide gets up to 2.5 times the distance, one that is too tall down to
     0.65 times."""
@@ -202,8 +203,9 @@ def _heights(layers: Layers, rows: Sequence[Sequence[int]], x: Floats) -> Floats
 def _packed(
     sizes: Sequence[tuple[float, float]],
 ) -> tuple[list[tuple[float, float]], tuple[float, float]]:
-    """Return the upper left corner of each rectangle and the size of all: on centred shelves,
-    the highest first.
+    """Return the upper left corner of each rectangle and the size of all.
+
+    They stand on centred shelves, the highest first.
 
     Single boxes stand on shelves of their own below the others.
     """
@@ -240,8 +242,9 @@ def _packed(
 def ports(
     layers: Layers, rows: Sequence[Sequence[int]], widths: Sequence[float]
 ) -> tuple[Ports, Ports]:
-    """Return where links leave their upper node and where they enter the lower: in the order of
-    the rows."""
+    """Return where links leave their upper node and where they enter the lower.
+
+    They are in the order of the rows."""
     place = {node: k for row in rows for k, node in enumerate(row)}
     leaving: Ports = {}
     entering: Ports = {}
@@ -340,8 +343,9 @@ def _pulls(layers: Layers, leaving: Ports, entering: Ports) -> Pulls:
 def _relaxed(
     layers: Layers, rows: Sequence[Sequence[int]], widths: Sequence[float], pulls: Pulls
 ) -> Floats:
-    """Return places by block descent: each row minimises the squares of its links, given the
-    other rows.
+    """Return places by block descent.
+
+    Each row minimises the squares of its links, given the other rows.
 
     With the distances of neighbours subtracted, that is an isotonic regression.
     """
@@ -372,8 +376,7 @@ def _relaxed(
 def _balance(
     layers: Layers, rows: Sequence[Sequence[int]], x: Floats, widths: Sequence[float], pulls: Pulls
 ) -> None:
-    """Move each vertex to the centre of the interval of its optimal positions, as far as its
-    neighbours allow."""
+    """Move each vertex to the middle of its best places, as far as its neighbours allow."""
     places = x.tolist()
     for turn in range(_BALANCING):
         for row in rows if turn % 2 == 0 else reversed(rows):
@@ -408,8 +411,9 @@ def _best_interval(pulls: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def shortened(name: str) -> str:
-    """Return the name without its middle if it is long: either end may distinguish machine-made
-    names."""
+    """Return the name without its middle if it is long.
+
+    Either end may distinguish machine-made names."""
     visible = "".join(
         " " if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs") else c for c in name
     )

@@ -176,8 +176,7 @@ def edge_strengths(candidates: "Candidates", parents: Sequence[Sequence[int]]) -
 
 
 def network_strengths(candidates: "Candidates", network: Network) -> dict[Edge, float]:
-    """Return `edge_strengths` of a network whose variables are those of the candidates, in any
-    order."""
+    """Return `edge_strengths` of a network whose variables are in any order."""
     if odd := set(candidates.names) ^ set(network.names):
         raise QubayesError(
             f"{min(odd)!r} is in only one of the network and the candidates; give candidates of "
@@ -197,8 +196,9 @@ def write_drawing(
     *,
     class_only: bool = False,
 ) -> None:
-    """Write the picture; the ending chooses the format: .svg, .png, or .html for a page to pan,
-    zoom and search.
+    """Write the picture; the ending chooses the format: .svg, .png or .html.
+
+    The .html page can be panned, zoomed and searched.
 
     With `candidates` of the same variables, edges are as thick as they are strong. With
     `class_only`, edges that equivalent networks turn round have no arrow head."""
@@ -256,8 +256,9 @@ def render(report: Report) -> str:
 
 
 def page_data(report: Report) -> dict[str, Any]:
-    """Return what the script of the page draws, as JSON has it: numbers that are not finite
-    become None."""
+    """Return what the script of the page draws, as JSON has it.
+
+    Numbers that are not finite become None."""
     network = report.network
     consensus = None
     if report.consensus is not None:
@@ -376,8 +377,9 @@ def _network_data(report: Report) -> dict[str, Any]:
 
 
 def _parameters_data(report: Report) -> list[dict[str, Any]] | None:
-    """Return the states of each vertex, their shares, and its table by rows; large tables are
-    left out."""
+    """Return the states of each vertex, their shares, and its table by rows.
+
+    Large tables are left out."""
     network = report.network
     if network.states is None:
         return None
