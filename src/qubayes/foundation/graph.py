@@ -15,7 +15,9 @@ _SHOWN = 8  # names of a cycle in a message
 
 
 def topological_order(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return the vertices, parents before children, smallest index first; shorter than `parents` if there is a cycle.
+    """Return the vertices, parents before children, smallest index first.
+
+    The result is shorter than `parents` if there is a cycle.
 
     >>> topological_order(((2,), (0,), ()))
     (2, 0, 1)
@@ -44,7 +46,7 @@ def children_of(parents: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def find_cycle(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return a directed cycle, each vertex a parent of the next and the last of the first; () if there is none.
+    """Return a directed cycle, each vertex a parent of the next and the last of the first, or ().
 
     >>> find_cycle(((2,), (0,), (1,), (0,)))
     (1, 2, 0)
@@ -71,7 +73,7 @@ def cycle_path(cycle: Sequence[int], names: Sequence[str]) -> str:
 
 
 def strong_components(arcs: Bools) -> list[Ints]:
-    """Return the strongly connected components, each ascending, in the order of their smallest vertices.
+    """Return the strongly connected components, each ascending, by their smallest vertices.
 
     Kosaraju's algorithm: a depth-first search along the arcs, then one against them that starts
     from the vertices that the first search left last. Each takes 2n steps, with numpy on rows of n
@@ -82,7 +84,7 @@ def strong_components(arcs: Bools) -> list[Ints]:
 
 
 def _depth_first(arcs: Bools, roots: Iterable[int]) -> list[list[int]]:
-    """Return the trees of a depth-first search, the vertices of each in the order in which the search leaves them."""
+    """Return the trees of a depth-first search, their vertices as the search leaves them."""
     unseen, trees = np.ones(len(arcs), np.bool_), []
     for root in roots:
         if not unseen[root]:
@@ -102,7 +104,9 @@ def _depth_first(arcs: Bools, roots: Iterable[int]) -> list[list[int]]:
 
 
 def reachable(arcs: Bools) -> Bools:
-    """Return (n, n) whether a path leads from a to b; every vertex reaches itself (Warshall's algorithm on bits)."""
+    """Return (n, n) whether a path leads from a to b; every vertex reaches itself.
+
+    Warshall's algorithm on bits."""
     n = len(arcs)
     reached = np.packbits(arcs | np.eye(n, dtype=np.bool_), axis=1)
     for vertex in range(n):

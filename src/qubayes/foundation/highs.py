@@ -22,14 +22,14 @@ from .arrays import AnyArray, Bools, Floats, Ints
 from .environment import highspy
 
 NEVER = np.zeros(1, np.bool_)
-OPTIONS = {"output_flag": False, "threads": 1, "parallel": "off", "random_seed": 0}
+_ALWAYS = {"output_flag": False, "threads": 1, "parallel": "off", "random_seed": 0}
 
 
 class Compressed(NamedTuple):
-    """A matrix in compressed rows: row i has data[k] in column indices[k], for indptr[i] <= k < indptr[i + 1].
+    """A matrix in compressed rows, or in compressed columns.
 
-    Or in compressed columns, likewise. For small matrices it is quicker than scipy.sparse, which
-    checks its arguments."""
+    Row i has data[k] in column indices[k], for indptr[i] <= k < indptr[i + 1]. For small matrices
+    it is quicker than scipy.sparse, which checks its arguments."""
 
     shape: tuple[int, int]
     indptr: Ints
@@ -50,7 +50,9 @@ class Compressed(NamedTuple):
 
 
 class LinearModel(NamedTuple):
-    """Minimise costs . x where row_lower <= matrix @ x <= row_upper and lower <= x <= upper, some of x integer."""
+    """Minimise costs . x where row_lower <= matrix @ x <= row_upper and lower <= x <= upper.
+
+    Some of x may have to be integer."""
 
     costs: Floats  # (columns,)
     matrix: Any  # (rows, columns) in compressed rows
@@ -84,7 +86,7 @@ class Highs:
             self._highs.cbMipInterrupt,
         ):
             event.subscribe(lambda event: event.interrupt(bool(stop[0][0])))
-        self._set({**OPTIONS, **options})
+        self._set({**_ALWAYS, **options})
 
     def _set(self, options: dict[str, Any]) -> None:
         for option, value in options.items():
@@ -95,19 +97,13 @@ class Highs:
         """Put this program in place of the present one; return self."""
         rows, columns = program.matrix.shape
         model: Any = highspy.HighsLp()
-        model.num_row_, model.num_col_, model.col_cost_ = (
-            rows,
-            columns,
-            np.asarray(program.costs, np.float64),
-        )
-        model.col_lower_, model.col_upper_ = (
-            _each(program.lower, columns),
-            _each(program.upper, columns),
-        )
-        model.row_lower_, model.row_upper_ = (
-            _each(program.row_lower, rows),
-            _each(program.row_upper, rows),
-        )
+        model.num_row_ = rows
+        model.num_col_ = columns
+        model.col_cost_ = np.asarray(program.costs, np.float64)
+        model.col_lower_ = _each(program.lower, columns)
+        model.col_upper_ = _each(program.upper, columns)
+        model.row_lower_ = _each(program.row_lower, rows)
+        model.row_upper_ = _each(program.row_upper, rows)
         model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
         model.a_matrix_.start_ = program.matrix.indptr.astype(np.int32)
         model.a_matrix_.index_ = program.matrix.indices.astype(np.int32)
@@ -156,7 +152,7 @@ class Highs:
         )
 
     def start_from(self, columns: AnyArray, values: AnyArray) -> None:
-        """Give values of some columns of a mixed-integer program as the first solution; HiGHS completes the others."""
+        """Give values of some columns as the first solution; HiGHS completes the others."""
         self._highs.setSolution(len(columns), columns.astype(np.int32), values.astype(np.float64))
 
     @property
@@ -166,7 +162,7 @@ class Highs:
 
     @property
     def basis(self) -> Any:
-        """The basis of the simplex method; assign it to return there while rows and columns are the same."""
+        """The basis of the simplex method; assign it to return to it."""
         return self._highs.getBasis()
 
     @basis.setter
@@ -178,7 +174,7 @@ class Highs:
         self._highs.clearSolver()
 
     def solve(self, seconds: float = math.inf, stop: Bools | None = None, **limits: Any) -> Solved:
-        """Solve until the optimum, the end of the time or of another limit, or until stop[0] is set.
+        """Solve until the optimum, until time or another limit is reached, or until stop[0] is set.
 
         Limits of earlier calls stay until they are given again. HiGHS reads `stop` in its own
         callbacks: pauses by the clock would change the vertex in which the simplex method ends, and

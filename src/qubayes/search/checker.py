@@ -1,8 +1,8 @@
-"""Check a certificate of optimality (docs/certificates.md) with whole numbers only.
+"""Check a certificate of optimality (docs/certificates.md) in integer arithmetic.
 
     python checker.py SCORES.jkl PROOF.json
 
-Needs Python alone; shares no code with the solver. Losses are whole multiples of 1 / `unit`,
+Needs Python alone; shares no code with the solver. Losses are integer multiples of 1 / `unit`,
 weights of 2 ** -scale.
 
 A certificate holds a network and, for parts of the variables, cuts with weights >= 0. A parent
@@ -41,10 +41,19 @@ COUNT = re.compile(r"[0-9]{1,18}")
 LARGEST_WEIGHT = 10**100
 LONGEST_LINE = 1 << 24  # bytes
 MOST_STATES = 10_000_000  # of one search
-DAMAGE = (  # what a damaged certificate raises
-    ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RecursionError, TypeError, ValueError,
-)  # fmt: skip
+# What a damaged certificate raises.
+DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 Scores: TypeAlias = dict[str, dict[frozenset[str], Fraction]]
+Clusters: TypeAlias = list[tuple[int, int]]  # masks with their k
 Losses: TypeAlias = list[dict[int, int]]  # of each vertex: by mask of its parents
 
 
@@ -63,7 +72,8 @@ class Verdict(NamedTuple):
 
     def describe(self) -> str:
         """Return the verdict in one line."""
-        facts = f"{self.parts} parts, {self.cuts:,} cuts, {self.states:,} states searched, {self.nodes:,} nodes"
+        work = f"{self.states:,} states searched, {self.nodes:,} nodes"
+        facts = f"{self.parts} parts, {self.cuts:,} cuts, {work}"
         return f"the certificate holds: no network scores more than {self.score:,.6f} ({facts})"
 
 
@@ -75,13 +85,19 @@ class Cut(NamedTuple):
     clusters: list[tuple[int, int]]
     divisor: int  # 1 or 2
 
+    def around(self, vertex: int) -> Clusters:
+        """Return the clusters that contain the vertex."""
+        return [cluster for cluster in self.clusters if cluster[0] >> vertex & 1]
+
     def right_side(self) -> int:
         """Return the most that an acyclic choice of parents adds up to."""
         return sum(mask.bit_count() - k for mask, k in self.clusters) // self.divisor
 
 
 def read_scores(path: str) -> Scores:
-    """Return the scores of each variable's parent sets: `n`, then a block `NAME COUNT` for each variable."""
+    """Return the scores of each variable's parent sets.
+
+    The file has `n`, then a block for each variable that begins with `NAME COUNT`."""
     found: Scores = {}
     try:
         lines = lines_of(path)
@@ -156,31 +172,18 @@ def check(scores_path: str, certificate_path: str) -> Verdict:
 
 def check_parts(scores: Scores, certificate: dict[str, Any]) -> Verdict:
     """Return what was checked: the network, then each part."""
-    digest, shape = certificate.pop("digest"), (certificate["format"], certificate["version"])
-    text = json.dumps(certificate, sort_keys=True, separators=(",", ":"))
-    if digest != hashlib.sha256(text.encode()).hexdigest():
-        raise RefusedError("it was changed after it was written")
-    scale, parts = certificate["scale"], certificate["parts"]
-    if shape != ("qubayes certificate", 1) or type(scale) is not int or not 0 <= scale <= 200:
-        raise RefusedError("not a qubayes certificate of version 1")
+    check_form(certificate)
+    scale = certificate["scale"]
+    parts = certificate["parts"]
     chosen = {name: frozenset(members) for name, members in certificate["network"].items()}
-    total, claimed = network_score(scores, chosen), certificate["score"]
-    if type(claimed) not in (int, float) or not isfinite(claimed):
-        raise RefusedError("the score is not a finite number")
+    total = network_score(scores, chosen)
     allowance = TOLERANCE * max(Fraction(1), abs(total))
-    if abs(Fraction(claimed) - total) > allowance:
-        raise RefusedError(f"the network scores {float(total)!r}, not {claimed!r}")
+    check_score(certificate["score"], total, allowance)
     top = {name: max(sets.values()) for name, sets in scores.items()}
     unit = lcm(*(value.denominator for sets in scores.values() for value in sets.values()))
     lost = {name: int((top[name] - scores[name][chosen[name]]) * unit) << scale for name in scores}
-    placed: set[str] = set()
-    for number, part in enumerate(parts, 1):
-        vertices = part["vertices"]
-        if not vertices or len(set(vertices)) != len(vertices) or placed & set(vertices):
-            raise RefusedError(f"part {number}: a variable twice, or none")
-        placed |= set(vertices)
     # One tolerance in all: what variables in no part lose comes first, the parts share the rest.
-    free = scores.keys() - placed
+    free = scores.keys() - placed_in(parts)
     tolerance = int(allowance * (unit << scale)) - sum(lost[name] for name in free)
     if tolerance < 0:
         worst = max(free, key=lambda name: lost[name])
@@ -194,6 +197,37 @@ def check_parts(scores: Scores, certificate: dict[str, Any]) -> Verdict:
         goal = sum(lost[name] for name in vertices) - tolerance // len(parts)
         counts += prove(part, losses, goal, unit, f"part {number}")
     return Verdict(float(total), len(parts), counts["cuts"], counts["states"], counts["nodes"])
+
+
+def check_form(certificate: dict[str, Any]) -> None:
+    """Raise unless this is a certificate as it was written."""
+    digest = certificate.pop("digest")
+    shape = (certificate["format"], certificate["version"])
+    text = json.dumps(certificate, sort_keys=True, separators=(",", ":"))
+    if digest != hashlib.sha256(text.encode()).hexdigest():
+        raise RefusedError("it was changed after it was written")
+    scale = certificate["scale"]
+    if shape != ("qubayes certificate", 1) or type(scale) is not int or not 0 <= scale <= 200:
+        raise RefusedError("not a qubayes certificate of version 1")
+
+
+def check_score(claimed: Any, total: Fraction, allowance: Fraction) -> None:
+    """Raise unless the claimed score is that of the network, up to rounding."""
+    if type(claimed) not in (int, float) or not isfinite(claimed):
+        raise RefusedError("the score is not a finite number")
+    if abs(Fraction(claimed) - total) > allowance:
+        raise RefusedError(f"the network scores {float(total)!r}, not {claimed!r}")
+
+
+def placed_in(parts: list[dict[str, Any]]) -> set[str]:
+    """Return the variables of the parts; raise unless each is in one of them."""
+    placed: set[str] = set()
+    for number, part in enumerate(parts, 1):
+        vertices = part["vertices"]
+        if not vertices or len(set(vertices)) != len(vertices) or placed & set(vertices):
+            raise RefusedError(f"part {number}: a variable twice, or none")
+        placed |= set(vertices)
+    return placed
 
 
 def network_score(scores: Scores, chosen: dict[str, frozenset[str]]) -> Fraction:
@@ -227,10 +261,12 @@ def losses_of(
 
 
 def prove(node: dict[str, Any], losses: Losses, goal: int, unit: int, place: str) -> Counter[str]:
-    """Raise unless every network of these sets loses `goal` or more; return the cuts, states and nodes that it took."""
+    """Raise unless every network of these sets loses `goal` or more; return the counts of work."""
     if node["mode"] not in ("root", "search", "branch"):
         raise RefusedError(f"{place}: mode {node['mode']!r}; root, search or branch is allowed")
-    counts, bound, cuts = Counter[str](), 0, list[Cut]()
+    counts = Counter[str]()
+    bound = 0
+    cuts: list[Cut] = []
     for step in node["cuts"]:
         if bound < goal:
             cuts = [read_cut(entry, len(losses), unit) for entry in step]
@@ -247,14 +283,20 @@ def prove(node: dict[str, Any], losses: Losses, goal: int, unit: int, place: str
     if type(u) is not int or type(v) is not int or u == v or not {u, v} <= set(range(len(losses))):
         raise RefusedError(f"{place}: {u} -> {v} is not an edge")
     for side in ("with", "without"):
-        left = list(losses)
-        left[v] = {m: loss for m, loss in losses[v].items() if (m >> u & 1) == (side == "with")}
-        if side == "with":
-            left[u] = {m: loss for m, loss in losses[u].items() if not m >> v & 1}
+        left = side_of(losses, u, v, side == "with")
         counts["nodes"] += 1
         if all(left):  # else no network is on this side
             counts += prove(node[side], left, goal, unit, f"{place}, {side} {u} -> {v}")
     return counts
+
+
+def side_of(losses: Losses, u: int, v: int, has: bool) -> Losses:
+    """Return the losses of the sets for networks with the edge u -> v, or for those without it."""
+    left = list(losses)
+    left[v] = {m: loss for m, loss in losses[v].items() if (m >> u & 1) == has}
+    if has:
+        left[u] = {m: loss for m, loss in losses[u].items() if not m >> v & 1}
+    return left
 
 
 def read_cut(entry: Any, n: int, unit: int) -> Cut:
@@ -275,28 +317,30 @@ def prices_of(losses: Losses, cuts: list[Cut]) -> Losses:
     """Return for each set its loss plus the weights of the cuts that it crosses."""
     prices: Losses = []
     for vertex, sets in enumerate(losses):
-        near = [
-            (w, its, d)
-            for w, clusters, d in cuts
-            if (its := [c for c in clusters if c[0] >> vertex & 1])
-        ]
-        paid = {
-            m: [w * (sum([(c & m).bit_count() >= k for c, k in its]) // d) for w, its, d in near]
-            for m in sets
-        }
-        prices.append({m: loss + sum(paid[m]) for m, loss in sets.items()})
+        near = [(cut, cut.around(vertex)) for cut in cuts]
+        near = [(cut, clusters) for cut, clusters in near if clusters]
+        prices.append({m: loss + paid_by(m, near) for m, loss in sets.items()})
     return prices
 
 
+def paid_by(members: int, near: list[tuple[Cut, Clusters]]) -> int:
+    """Return the weights of the cuts that a set crosses, given the clusters around its vertex."""
+    paid = 0
+    for cut, clusters in near:
+        crossed = sum([(cluster & members).bit_count() >= k for cluster, k in clusters])
+        paid += cut.weight * (crossed // cut.divisor)
+    return paid
+
+
 def bound_of(losses: Losses, cuts: list[Cut], goal: int) -> tuple[int, Losses]:
-    """Return the bound of the weights, and the losses of the sets that a network below the goal can use."""
+    """Return the bound of the weights, and the losses of sets of networks below the goal."""
     prices = prices_of(losses, cuts)
     least = [min(its.values()) for its in prices]
     bound = sum(least) - sum(cut.weight * cut.right_side() for cut in cuts)
-    return bound, [
-        {m: x for m, x in sets.items() if bound + price[m] - low < goal}
-        for sets, price, low in zip(losses, prices, least, strict=True)
-    ]
+    left: Losses = []
+    for sets, price, low in zip(losses, prices, least, strict=True):
+        left.append({m: loss for m, loss in sets.items() if bound + price[m] - low < goal})
+    return bound, left
 
 
 def search(losses: Losses, cuts: list[Cut], goal: int, place: str) -> int:
@@ -304,33 +348,27 @@ def search(losses: Losses, cuts: list[Cut], goal: int, place: str) -> int:
     n = len(losses)
     least = [min(its.values()) for its in prices_of(losses, cuts)]
     ranked = [sorted(sets, key=lambda mask: sets[mask]) for sets in losses]
-    # For each vertex v and parent u, the ranked sets of v that contain u: a bit each.
-    holding = [
-        [sum(1 << i for i, mask in enumerate(its) if mask >> u & 1) for u in range(n)]
-        for its in ranked
-    ]
+    holding = [holders(masks, n) for masks in ranked]
     falls = Falls(cuts, n)
     layer = {0: (0, sum(least) - sum(cut.weight * cut.right_side() for cut in cuts))}
     states = 0
     for _ in range(n):
         after: dict[int, tuple[int, int]] = {}
-        # which come first, their least loss, and a bound for the others
+        # Which vertices come first, their least loss, and a bound for the others.
         for first, (g, h) in layer.items():
             states += 1
             if states + len(after) > MOST_STATES:
                 raise RefusedError(f"{place}: the search needs more than {MOST_STATES:,} states")
             others = [v for v in range(n) if not first >> v & 1]
-            # nothing is lost if it comes next
+            # A vertex that may have its best set comes next: nothing is lost by that.
             forced = [v for v in others if not ranked[v][0] & ~first][:1]
             freed = falls.of_all(first)
             for v in forced or others:
-                wrong = 0
-                for u in others:
-                    wrong |= holding[v][u]
-                best = (~wrong & (wrong + 1)).bit_length() - 1  # the lowest bit that is 0
+                best = first_without(holding[v], others)
                 if best == len(ranked[v]):
                     continue
-                state, g_after = first | 1 << v, g + losses[v][ranked[v][best]]
+                state = first | 1 << v
+                g_after = g + losses[v][ranked[v][best]]
                 h_after = h - least[v] + (freed >> v * falls.width & falls.field)
                 if g_after + h_after < goal and (state not in after or g_after < after[state][0]):
                     after[state] = g_after, h_after
@@ -340,28 +378,50 @@ def search(losses: Losses, cuts: list[Cut], goal: int, place: str) -> int:
     return states
 
 
+def holders(masks: list[int], n: int) -> list[int]:
+    """Return for each parent which of the sets contain it: bit i for the set with number i."""
+    found = [0] * n
+    for number, mask in enumerate(masks):
+        for u in range(n):
+            if mask >> u & 1:
+                found[u] |= 1 << number
+    return found
+
+
+def first_without(holding: list[int], others: list[int]) -> int:
+    """Return the number of the first set with none of these members, or the number of sets."""
+    wrong = 0
+    for u in others:
+        wrong |= holding[u]
+    return (~wrong & (wrong + 1)).bit_length() - 1  # the lowest bit that is 0
+
+
 class Falls:
-    """What the next vertex takes off the right sides of the cuts; the numbers of all vertices are fields of one."""
+    """What the next vertex takes off the right sides of the cuts.
+
+    The numbers of all vertices are fields of one integer."""
 
     def __init__(self, cuts: list[Cut], n: int) -> None:
         self.width = (
             sum((cut.weight + 1) * (len(cut.clusters) + 1) for cut in cuts).bit_length() + 1
         )
         self.field, self.ones = (1 << self.width) - 1, self.in_fields((1 << n) - 1)
-        spread = [
-            (cut, [(mask, k, self.in_fields(mask)) for mask, k in cut.clusters]) for cut in cuts
-        ]
+        spread = [(cut, self.spread(cut)) for cut in cuts]
         self.plain = [
             (*its[0][:2], cut.weight * its[0][2]) for cut, its in spread if cut.divisor == 1
         ]
         self.halved = [(cut.weight, its) for cut, its in spread if cut.divisor == 2]
+
+    def spread(self, cut: Cut) -> list[tuple[int, int, int]]:
+        """Return (mask, k, a 1 in the field of each member) for each cluster."""
+        return [(mask, k, self.in_fields(mask)) for mask, k in cut.clusters]
 
     def in_fields(self, mask: int) -> int:
         """Return a 1 in the field of each vertex of the mask."""
         return sum(1 << v * self.width for v in range(mask.bit_length()) if mask >> v & 1)
 
     def of_all(self, first: int) -> int:
-        """Return for each vertex v the sum of weight * (right side given `first` - right side given `first` and v)."""
+        """Return by how much the weighted right sides given `first` fall with each next vertex."""
         # A member more takes 1 off a cluster of which k members or more come first.
         freed = sum([weights for mask, k, weights in self.plain if (mask & first).bit_count() >= k])
         for weight, clusters in self.halved:

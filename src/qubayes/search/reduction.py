@@ -74,7 +74,7 @@ def _twins(table: "SetTable", pairs: list[tuple[int, int]]) -> dict[int, Twin]:
 
 
 def _eliminated(candidates: Candidates, table: "SetTable", found: dict[int, Twin]) -> Reduced:
-    """Return the candidates without these twins: each keeps its best remaining set, and is in no other."""
+    """Return the candidates in which each of these twins keeps its best set and is in no other."""
     kept = np.ones(len(candidates.scores), np.bool_)
     gone = np.zeros(candidates.n, np.bool_)
     for vertex in found:
@@ -92,13 +92,13 @@ def _eliminated(candidates: Candidates, table: "SetTable", found: dict[int, Twin
 
 
 def select_sets(candidates: Candidates, numbers: Ints) -> Candidates:
-    """Select sets by number, ascending; the last one of each vertex must be inside all its others."""
+    """Select sets by number, ascending; the last of each vertex must be inside all its others."""
     families = candidates.families.chosen(numbers)
     return replace(candidates, families=families, scores=frozen(candidates.scores[numbers]))
 
 
 def _margins(candidates: Candidates) -> Floats:
-    """Return (n,) the difference up to which two scores of a vertex may be equal but for rounding."""
+    """Return (n,) the difference up to which scores of a vertex may be equal but for rounding."""
     rows = candidates.stamp.rows or 0
     return np.array([8.0 * tolerance(score, rows) for score in candidates.base_scores.tolist()])
 
@@ -145,7 +145,7 @@ class SetTable:
         return self._holders[self._start[vertex] : self._start[vertex + 1]]
 
     def exchange_difference(self, a: int, b: int) -> float | None:
-        """Return the largest change of a score by the exchange of a and b; None if they are no twins."""
+        """Return the largest change of a score by the exchange of a and b; None if not twins."""
         with_a = self.holding(a)
         with_b = self.holding(b)
         if np.intersect1d(with_a, with_b, assume_unique=True).size:
@@ -210,7 +210,7 @@ def with_required_edges(reduced: Reduced, kept: Ints) -> Reduced:
 
 
 def _possible(candidates: Candidates, kept: Ints) -> tuple[Ints, Bools]:
-    """Return the kept sets in no cycle with required edges; and the edges (parent, child) that they require."""
+    """Return the kept sets without those that close a cycle of required edges; and these edges."""
     while True:
         families = candidates.families.chosen(kept)
         counts = np.zeros((families.n, families.n), np.int64)
@@ -225,7 +225,7 @@ def _possible(candidates: Candidates, kept: Ints) -> tuple[Ints, Bools]:
 
 
 class Component(NamedTuple):
-    """The candidate sets of one component, in local numbers: best first inside a vertex, its base last."""
+    """The candidate sets of a component, in local numbers: best first, the base last."""
 
     vertices: Ints  # (k,) ascending; local vertex v is vertices[v]
     families: Families
@@ -276,7 +276,9 @@ class Components(NamedTuple):
 
 
 def best_of_all(families: Families, scores: Floats) -> Ints:
-    """Return the sets of an optimal network; n 2^n scores in memory (Silander and Myllymäki 2006)."""
+    """Return the sets of an optimal network, by dynamic programming (Silander and Myllymäki 2006).
+
+    It keeps n 2^n scores in memory."""
     n = families.n
     best, number_of = _best_inside(families, scores)
     sink = _best_sinks(best)

@@ -54,7 +54,7 @@ class Alternatives:
     posterior: Posterior | None = field(default=None, repr=False)
 
     def bayes_factors(self) -> list[float]:
-        """Return how many times more probable the best network is than each, with a uniform prior."""
+        """Return how many times more probable the best network is than each (uniform prior)."""
         return [math.exp(self.scores[0] - score) for score in self.scores]
 
     @property
@@ -67,7 +67,7 @@ class Alternatives:
 
     @property
     def known_edges(self) -> Floats:
-        """(n, n) probabilities of edges: over all networks of the candidate sets if summed, else over those listed."""
+        """(n, n) probabilities of edges: over all networks if summed, else over those listed."""
         return self.edge_shares() if self.posterior is None else self.posterior.edges
 
     def network(self, number: int) -> Network:
@@ -75,7 +75,7 @@ class Alternatives:
         return Network(self.names, self.networks[number])
 
     def edge_shares(self, by_class: bool = False) -> Floats:
-        """Return (n, n) [parent, child] the share of each edge among the listed networks, by posterior weight.
+        """Return (n, n), by parent and child, the posterior share of listed networks with the edge.
 
         With `by_class` each equivalence class counts once, and an edge that may go either way
         counts half each way."""
@@ -97,7 +97,7 @@ class Alternatives:
         return _by_name(self.names, self.edge_shares(by_class))
 
     def consensus(self) -> Network:
-        """Return the network that is expected to be right for the most pairs of variables (`consensus`).
+        """Return the network expected to be right for the most pairs of variables (`consensus`).
 
         It uses `known_edges`."""
         return consensus(self.names, self.known_edges)
@@ -223,11 +223,11 @@ def alternatives(
     on_progress: OnProgress = silent,
     interrupt: Interrupt | None = None,
 ) -> Alternatives:
-    """Return the `best` networks, or all `within` a Bayes factor of the best one; or the fewer of the two.
+    """Return the `best` networks, or all `within` a Bayes factor of the best one.
 
-    With `classes`, `best` counts equivalence classes, and all networks of these that score more
-    than the rest are listed. Where no component has more than 20 variables, all networks are summed
-    for their posterior probabilities.
+    With both, the fewer of the two. With `classes`, `best` counts equivalence classes, and all
+    networks of these that score more than the rest are listed. Where no component has more than 20
+    variables, all networks are summed for their posterior probabilities.
 
     >>> from qubayes.candidates import example
     >>> found = alternatives(example(), 3)
@@ -296,7 +296,7 @@ def list_alternatives(
     most: int = MOST_NETWORKS,
     plan: Plan = PLAN,
 ) -> Alternatives:
-    """Return the wanted networks: multipliers of a proof, the enumeration, then sums over all networks."""
+    """Return the wanted networks: a proof for its multipliers, the enumeration, then the sums."""
     bounded, statistics = _bounded(candidates, run, min(wanted.farthest, _SPARE), plan)
     found = _enumerated(candidates, bounded, run, wanted, most)
     components = strong_components(candidates.families.arcs())
@@ -313,7 +313,7 @@ def list_alternatives(
 def _bounded(
     candidates: Candidates, run: Run, spare: float, plan: Plan
 ) -> tuple[Bounded, dict[str, int]]:
-    """Return multipliers of all components together, over all candidate sets, and the statistics of the proof."""
+    """Return multipliers over all candidate sets, and the statistics of the proof."""
     proof = Proof(without_twins(candidates, False), run, plan)
     for each in proof.components:
         each.spare = spare
@@ -338,7 +338,7 @@ def _bounded(
 def _enumerated(
     candidates: Candidates, bounded: Bounded, run: Run, wanted: Wanted, most: int
 ) -> Alternatives:
-    """Enumerate in distances that double until there are enough networks, or all within the farthest."""
+    """Enumerate in distances that double until there are enough networks, or all are listed."""
     sets = ScoredSets.of(candidates.families, candidates.scores)
     best = math.fsum(sets.costs[run.choice].tolist())
     margin = 1e-9 * max(1.0, abs(run.score))
@@ -369,7 +369,7 @@ def _enumerated(
 def _ranked(
     candidates: Candidates, choices: Ints, floor: float, farthest: float, margin: float
 ) -> Alternatives:
-    """Return the networks that score `floor` or more, and are not farther than `farthest` from the best."""
+    """Return the networks that score `floor` or more, at most `farthest` below the best one."""
     scores = [math.fsum(candidates.scores[choice].tolist()) for choice in choices]
     ranked = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
     floor = max(floor, scores[ranked[0]] - farthest)

@@ -92,7 +92,7 @@ def _branched(component: ComponentProof, run: Run, node: Node, edges: Ints) -> l
 def best_sides(
     component: ComponentProof, run: Run, node: Node, edges: Ints
 ) -> tuple[tuple[int, int], list[Node]]:
-    """Return the edge (parent, child) whose two sides raise the bound most; and its sides, with and without it."""
+    """Return the edge (parent, child) whose sides raise the bound most, and these sides."""
     best: list[Node] = []
     best_edge = (-1, -1)
     best_merit = -1.0
@@ -128,7 +128,7 @@ def _probe(component: ComponentProof, run: Run, cost: float, side: Bools, basis:
 
 
 def fractional_edges(component: ComponentProof, point: Point) -> Ints:
-    """Return (edges, 2) parent and child of the edges with a fractional value, nearest to a half first."""
+    """Return (edges, 2) parent and child of edges with a fractional value, nearest to 1/2 first."""
     values = edge_values(component.support(point))
     parents, children = np.nonzero((values > _FRACTION) & (values < 1 - _FRACTION))
     distance = np.abs(values[parents, children] - 0.5)
@@ -136,7 +136,7 @@ def fractional_edges(component: ComponentProof, point: Point) -> Ints:
 
 
 def split_on_edge(sets: ScoredSets, allowed: Bools, parent: int, child: int) -> tuple[Bools, Bools]:
-    """Return the sets that networks with the edge can use, and those that networks without it can use."""
+    """Return the sets for networks with the edge, and the sets for networks without it."""
     holds_parent = _holding(sets.families, parent)
     holds_child = _holding(sets.families, child)
     of_parent = sets.owners == parent

@@ -1,4 +1,4 @@
-"""Certificates of optimality: what a checker needs to verify a proof in integers (docs/certificates.md)."""
+"""Certificates of optimality: what a checker needs to verify a proof (docs/certificates.md)."""
 
 import hashlib
 import json
@@ -80,7 +80,7 @@ class Step(NamedTuple):
         return Step(cuts, weights, found)
 
     def entries(self) -> list[list[Any]]:
-        """Return [weight, [[mask, k], ...]] for each cut; a zero-half cut ends in the mask of its odd vertices."""
+        """Return [weight, [[mask, k], ...]] for each cut; with odd vertices if it is halved."""
         cuts = self.cuts
         entries = []
         for cut, weight in enumerate(self.weights.tolist()):
@@ -92,7 +92,7 @@ class Step(NamedTuple):
 
 
 class _Replay(NamedTuple):
-    """The replay of a proof over all sets of its component, with the last multipliers of each node."""
+    """The replay of a proof over all sets of a component, with some multipliers of each node."""
 
     component: ComponentProof
     sets: ScoredSets
@@ -100,7 +100,7 @@ class _Replay(NamedTuple):
     last: int  # how many multipliers of a node, beside its best ones
 
     def steps(self, node: BranchNode, allowed: Bools) -> tuple[list[Step], Bools]:
-        """Return bounds, the best one last, until one closes the node; and the sets that they leave."""
+        """Return bounds, the best last, until one closes the node; and the sets that they leave."""
         nothing = Bounded(0.0, NOTHING, NOTHING, no_cuts(self.component.n), NOTHING)
         best = max(node.history, key=lambda bounded: bounded.cost, default=nothing)
         used = node.history[-self.last :] if self.last else []

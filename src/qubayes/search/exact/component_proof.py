@@ -1,4 +1,4 @@
-"""The proof of one component: rounds of column generation and cuts, searches over orders and states."""
+"""The proof of one component: column generation, cuts, order search, order graph."""
 
 import math
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class Relaxed(NamedTuple):
 
 @dataclass(slots=True)
 class BranchNode:
-    """A node of the branching for a certificate: its bounds in turn, and its two sides, if it has them."""
+    """A node of the branching for a certificate: its bounds in turn, and its two sides, if any."""
 
     history: list[Bounded] = field(default_factory=list)
     edge: tuple[int, int] = (0, 0)  # parent, child
@@ -73,7 +73,7 @@ def _ignore() -> None:
 
 
 class ComponentProof:
-    """The proof of one component: the sets that a better network may use, the best network, and the bound.
+    """The proof of one component: the sets that are still needed, the best network, and the bound.
 
     The cost of a network is the sum over its vertices of the best score minus the score of the
     chosen set."""
@@ -192,7 +192,7 @@ class ComponentProof:
         return self.n > self.plan.easy_vertices or len(self.component.scores) > few
 
     def begin_search(self, run: Run) -> None:
-        """Search orders from the best network on, once; kernels are compiled with the clock paused."""
+        """Search orders from the best network on, once; kernels are compiled before."""
         if not self._search_begun:
             self._search_begun = True
             with run.paused():
@@ -201,7 +201,7 @@ class ComponentProof:
             self._improve(run, self.best.order, moves, run.seed, _FIRST_TEMPERATURE)
 
     def search(self, run: Run, order: Ints, moves: int, seed: int) -> None:
-        """Search orders from this one on, with so many moves per vertex, fewer if there are many sets."""
+        """Search orders from this one on; moves are per vertex, fewer if there are many sets."""
         self.begin_search(run)
         self._improve(run, order, moves, seed, 1.0)
 
@@ -250,7 +250,7 @@ class ComponentProof:
             self.relax(run, self.plan.thorough)
 
     def _prove_in_order_graph(self, run: Run) -> None:
-        """Search the order graph and repeat rounds of the relaxation in turn, more of both each time."""
+        """Search the order graph and relax in turn, with more states and rounds each time."""
         plan = self.plan
         with run.paused():
             compile_ideals()
@@ -351,7 +351,9 @@ class ComponentProof:
             self._offer(self.best_of_order(order))
 
     def _extend(self, point: Point, bounded: Bounded, allowed: Bools) -> bool:
-        """Add violated cuts and sets with negative reduced cost, remove idle cuts; return whether any was added."""
+        """Add violated cuts and sets with negative reduced cost; return whether there were any.
+
+        Idle cuts are removed."""
         sets = self._negative_sets(point, bounded)
         cuts = self._violated_cuts(point)
         self._idle = np.where(point.weights > 0.0, np.minimum(self._idle, 0), self._idle + 1)
@@ -369,7 +371,7 @@ class ComponentProof:
         return bool(len(sets) or cuts.total)
 
     def _negative_sets(self, point: Point, bounded: Bounded) -> Ints:
-        """Return sets with negative reduced cost that are not in the program, the least of each vertex."""
+        """Return sets with negative reduced cost outside the program, the least of each vertex."""
         owners = self.sets.owners
         used = self.relaxation.columns[point.values > _POSITIVE_VALUE]
         duals = np.zeros(self.n)  # of the rows "one set for each vertex"
@@ -381,7 +383,7 @@ class ComponentProof:
         return np.sort(fresh[ranks < self.plan.new_sets])
 
     def _violated_cuts(self, point: Point) -> ClusterCuts:
-        """Return violated cuts: clusters with k = 1; if these are few, k = 2 and zero-half cuts as well."""
+        """Return violated cuts: k = 1; if these are few, also k = 2 and zero-half cuts."""
         least, few = self.plan.least_violation, self.plan.few_cuts
         most = slice(max(30, self.n))
         support = self.support(point)

@@ -109,7 +109,7 @@ class ClusterCuts(NamedTuple):
         )
 
     def among(self, vertices: Ints, n: int) -> "ClusterCuts":
-        """Return the cuts on n vertices, of which these are numbered vertices[0], vertices[1], ..."""
+        """Return the cuts on n vertices; vertex i of these cuts is vertices[i]."""
         inside = np.zeros((len(self.inside), n), np.uint8)
         inside[:, vertices] = self.inside
         odd = np.zeros((len(self.odd), n), np.uint8)
@@ -146,7 +146,7 @@ def coefficients(sets: ScoredSets, which: Ints, cuts: ClusterCuts) -> Ints:
 
 
 class Support(NamedTuple):
-    """The sets with a positive value in a solution of the relaxation, and for each vertex those that contain it."""
+    """The sets with a positive value in a solution, and for each vertex those that contain it."""
 
     families: Families  # of these sets
     owners: SmallInts  # (s,)
@@ -198,7 +198,7 @@ def violated_clusters(support: Support, need: int, least: float) -> ClusterCuts:
 
 
 def starting_clusters(support: Support) -> Bytes:
-    """Return the pairs of vertices with an edge, and for each edge a cycle of largest value through it.
+    """Return the pairs with an edge, and for each edge a cycle of largest value through it.
 
     With y(u, v), the sum of the values of v's sets that hold u, a cycle has at most sum (1 - y) of
     its vertices' mass on sets that miss the cycle: a shortest path with these lengths, and an edge
@@ -225,7 +225,7 @@ def starting_clusters(support: Support) -> Bytes:
 
 
 def edge_values(support: Support) -> Floats:
-    """Return (n, n), by parent and child, the sum of the values of the child's sets with the parent."""
+    """Return (n, n), by parent and child, the value of the child's sets with the parent."""
     families = support.families
     values = np.zeros((families.n, families.n))
     edges = (families.members, families.member_owners)
@@ -298,7 +298,7 @@ def _clear(support: Support, cluster: Cluster) -> None:
 
 @inlined
 def _next_flip(cluster: Cluster, step: int) -> Any:
-    """Return the vertex whose flip lowers the mass most, or raises it least; -1 if none may be flipped."""
+    """Return the vertex whose flip lowers the mass most, or raises it least; -1 if none is free."""
     vertex = -1
     for other in range(len(cluster.inside)):
         free = cluster.until[other] <= step

@@ -49,7 +49,7 @@ def list_networks(sets: ScoredSets, bounded: Bounded, limit: float, most: int, r
 
 
 class Options(NamedTuple):
-    """The sets that may be taken, by vertex in the order of the enumeration and by rising reduced cost."""
+    """The sets that may be taken, by vertex as they are decided and by rising reduced cost."""
 
     start: Ints  # (n + 1,)
     vertices: Ints  # (n,)
@@ -142,7 +142,7 @@ class Walk(NamedTuple):
 
 @kernel
 def enumerate_choices(options: Options, walk: Walk, budget: float, limit: float, work: int) -> int:
-    """Continue until all is listed, `work` sets were tried, or no place is left for a network; return which."""
+    """Continue until all is listed, `work` sets were tried, or no place is left; return which."""
     n = len(options.vertices)
     level = walk.counts[0]
     found = walk.counts[1]
@@ -216,7 +216,7 @@ def _take(
 
 @inner
 def _set_ancestors(options: Options, vertex: int, number: int, above: Words, here: Words) -> bool:
-    """Set the ancestors of each vertex once `vertex` has the set; return False if it would close a cycle."""
+    """Set the ancestors of each vertex once `vertex` has the set; False if that closes a cycle."""
     one = np.uint64(1)
     word = vertex >> 6
     bit = one << np.uint64(vertex & 63)

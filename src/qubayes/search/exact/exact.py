@@ -37,7 +37,7 @@ class Exact:
     counts: ClassVar[str] = ""
 
     def prepare(self) -> "Exact":
-        """Compile the kernels, except those of the search over orders, which easy proofs do without."""
+        """Compile the kernels, except those of the search over orders, which easy proofs skip."""
         warm_up(Exact, moves=None)
         return self
 
@@ -54,7 +54,7 @@ def prove(
     certificate: str | PathLike[str] | None = None,
     plan: Plan = PLAN,
 ) -> Ending:
-    """Search for the best network with a proof, by the methods of the plan, and write its certificate."""
+    """Search for the best network with a proof, as the plan says, and write its certificate."""
     proof = Proof(without_twins(candidates, twins and certificate is None), run, plan)
     if certificate is not None:
         for component in proof.components:
@@ -101,7 +101,7 @@ class ExactThenAnneal:
         Anneal(patience=self.patience)  # raises
 
     def prepare(self) -> "ExactThenAnneal":
-        """Compile the kernels of `exact`; those of `anneal` are compiled where it begins, if it does."""
+        """Compile the kernels of `exact`; those of `anneal` are compiled when it begins."""
         Exact().prepare()
         return self
 
@@ -221,7 +221,7 @@ def presolve(
     twins: bool = True,
     on_progress: OnProgress = silent,
 ) -> Presolved:
-    """Return the candidates without the sets that reduced costs exclude and, if `twins`, without twins.
+    """Return the candidates without sets that reduced costs exclude and, if `twins`, without twins.
 
     A set is removed if the multipliers of the relaxation prove every network with it worse than a
     known one, if required edges make it impossible, or if a representative of twins or a parent

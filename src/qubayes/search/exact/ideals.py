@@ -144,7 +144,7 @@ def search_ideals(
     scale: float,
     run: Run,
 ) -> IdealSearch:
-    """Search the states with g + h up to the threshold, at most `most`, over networks of usable sets."""
+    """Search at most `most` states with g + h up to the threshold, over networks of usable sets."""
     potential = Potential.of(sets, bounded)
     allowed = CheapestFirst.of(sets.select(np.flatnonzero(usable)))
     queue = Queue.of(sets.families.n, most)
@@ -201,7 +201,7 @@ class CheapestFirst(NamedTuple):
 def expand_states(
     sets: CheapestFirst, potential: Potential, queue: Queue, threshold: float, work: int
 ) -> int:
-    """Expand states until all are expanded, `work` sets were tried, or no place is left; return which."""
+    """Expand states until all are, `work` sets were tried, or no place is left; return which."""
     one = np.uint64(1)
     n = len(sets.start) - 1
     most = len(queue.states)
@@ -237,7 +237,7 @@ def expand_states(
 
 @inlined
 def _next_vertices(sets: CheapestFirst, state: np.uint64) -> Any:
-    """Return the range of vertices that come next: the first one whose best set is allowed, or all."""
+    """Return the range of vertices that may come next: one whose best set is allowed, or all."""
     n = len(sets.start) - 1
     for v in range(n):
         first = sets.start[v]
@@ -261,7 +261,7 @@ def _append(
     end: int,
     met: int,
 ) -> Any:
-    """Enter the state `before` with the vertex v, by its best allowed set, unless it is above the threshold.
+    """Enter the state `before` with the vertex v, unless it is above the threshold.
 
     Returns how many states were met, and how many sets tried."""
     state = queue.states[before]
@@ -334,7 +334,9 @@ def fill_falls(p: Potential, state: np.uint64, fall: Floats, steps: Ints) -> flo
 
 @inlined
 def _fill_steps(p: Potential, c: int, state: np.uint64, outside: np.uint64, steps: Ints) -> Any:
-    """Return twice the most that the vertices outside U add to a zero-half cut; `steps`: less by so much after v."""
+    """Return twice the most that vertices outside U add to a zero-half cut.
+
+    It is less by steps[v] outside U and v."""
     one = np.uint64(1)
     odd = p.half_odd[c] & outside
     total = popcount(odd)
@@ -382,7 +384,7 @@ class Ascent(NamedTuple):
 def greedy_duals(
     sets: ScoredSets, bounded: Bounded, allowed: Bools, scale: float, seed: int
 ) -> Bounded:
-    """Return the bound raised by greedy dual ascent; vertices are removed from a cluster in random order."""
+    """Return the bound raised by greedy dual ascent; clusters are made small in random order."""
     n = sets.families.n
     random = np.random.default_rng(seed)
     orders = np.array([random.permutation(n) for _ in range(64)])
@@ -434,7 +436,7 @@ def _least_outside(ascent: Ascent, cluster: np.uint64) -> Any:
 
 @inner
 def _lower(ascent: Ascent, vertices: np.uint64, cluster: np.uint64, by: float) -> None:
-    """Lower the reduced costs of these vertices' sets outside the cluster; list those that are 0 now."""
+    """Lower the reduced costs of these vertices' sets outside the cluster; list those now 0."""
     for v in range(len(ascent.counts)):
         if (vertices >> np.uint64(v)) & np.uint64(1):
             first = ascent.start[v]

@@ -1,4 +1,4 @@
-"""Sums over all networks of candidate sets: posterior probabilities of sets and edges; the consensus.
+"""Sums over all networks of candidate sets: posterior probabilities of sets and edges.
 
 Every network has the weight exp(score): with a Bayesian score this is its posterior probability
 under a uniform prior over the networks that are made of the candidate sets, up to a common factor.
@@ -158,7 +158,7 @@ class Terms(NamedTuple):
 
 
 def _sum(weights: Weights, probabilities: Floats, run: Run | None) -> float | None:
-    """Write the probabilities of the sets of a component; return log Z, None if the run is over before."""
+    """Write the probabilities of a component's sets; return log Z, or None without time."""
     every = len(weights.scale)
     sums = Sums(np.zeros(every), np.zeros(every))
     sums.masses[0] = 1.0
@@ -188,7 +188,7 @@ def _slices(weights: Weights) -> list[tuple[int, int]]:
 
 @kernel
 def _fill_scale(inside: Floats, scale: Floats, rest: Floats) -> None:
-    """Set the largest log product of A over orders of each set of vertices, and of those outside it."""
+    """Set the largest log product of A over orders of each set of vertices, and of the others."""
     k = len(inside)
     full = len(scale) - 1
     for s in range(1, full + 1):
@@ -289,7 +289,7 @@ def _add_probabilities(
 
 
 def consensus(names: tuple[str, ...], edges: Floats) -> Network:
-    """Return the network expected to be right for the most pairs of variables, given edge probabilities.
+    """Return the network expected to be right for most pairs of variables, by edge probabilities.
 
     A network is right for a pair if it has the true edge in its direction, or rightly none. An edge
     a -> b gains P(a -> b) - P(no edge between a and b); the sum of gains is maximised over acyclic

@@ -1,4 +1,4 @@
-"""The linear relaxation of the integer program over parent sets; columns and cuts are added as needed.
+"""The linear relaxation of the integer program over parent sets, with columns and cuts as needed.
 
 Minimise sum cost(v, P) x(v, P) such that each vertex v has one set P, and for each cut
     sum of coefficient(v, P) x(v, P) <= right side.
@@ -27,7 +27,7 @@ class Point(NamedTuple):
 
 
 class Bounded(NamedTuple):
-    """Lagrangian bounds: every network costs at least `cost`, and one with a set at least `with_set`."""
+    """Lagrangian bounds: every network costs at least `cost`; with a set, at least `with_set`."""
 
     cost: float
     with_set: Floats  # (sets,) infinite for sets that are not allowed
@@ -89,7 +89,7 @@ class LinearRelaxation:
         self._shifts = np.concatenate([self._shifts, shifts])
 
     def _commonest(self, dense: Ints, owners: SmallInts) -> Floats:
-        """Return (cuts, n) the commonest coefficient of each vertex's columns; 0 without columns."""
+        """Return (cuts, n) the commonest coefficient of each vertex's columns, or 0."""
         shifts = np.zeros((len(dense), self.n))
         order = np.argsort(owners, kind="stable")
         present, first = np.unique(owners[order], return_index=True)
@@ -114,7 +114,7 @@ class LinearRelaxation:
         self._highs.bound_columns(places, 0.0, allowed[self.columns].astype(np.float64))
 
     def solve(self, seconds: float, stop: Bools, iterations: int = 2**31 - 1) -> Point | None:
-        """Return the optimum, or the point where time, run or iterations ended; None without multipliers.
+        """Return the optimum, or the point where a limit was reached; None without multipliers.
 
         After numerical trouble HiGHS is run once more from scratch.
         """
@@ -133,7 +133,7 @@ class LinearRelaxation:
 
     @property
     def basis(self) -> Any:
-        """The basis of the simplex method; assign it to return to it while sets and cuts are the same."""
+        """The basis of the simplex method; assign it to return to it."""
         return self._highs.basis
 
     @basis.setter
@@ -141,7 +141,7 @@ class LinearRelaxation:
         self._highs.basis = basis
 
     def bounded(self, weights: Floats, allowed: Bools) -> Bounded:
-        """Return the Lagrangian bounds of these multipliers over all allowed sets, columns or not."""
+        """Return the Lagrangian bounds of these multipliers over all allowed sets."""
         active = weights > 0.0
         cuts = self.cuts.select(active)
         return lagrangian_bounds(self.sets, cuts, weights[active], allowed, self._scale)
@@ -166,7 +166,7 @@ def lagrangian_bounds(
 def lagrangian_costs(
     sets: ScoredSets, allowed: Bools, cuts: ClusterCuts, weights: Floats
 ) -> Floats:
-    """Return (sets,) cost + sum of weight times coefficient; infinite for sets that are not allowed.
+    """Return (sets,) cost + sum of weight times coefficient; infinite if not allowed.
 
     For each vertex, the clusters that contain it are bits of a word for each possible parent. A set
     crosses the clusters in the union of its members' words (for k = 2: the bits that two members
@@ -188,7 +188,7 @@ def lagrangian_costs(
 
 
 class NearCuts(NamedTuple):
-    """The cuts around one vertex as bits; words of many cuts first, then one for each zero-half cut."""
+    """The cuts around one vertex as bits: words of many cuts, then one for each zero-half cut."""
 
     rows: Words  # (n, words)
     single: Words  # (words,) the bits of clusters with k = 1
@@ -219,7 +219,7 @@ def fill_lagrangian_costs(
 
 @inlined
 def _gather(vertex: int, words: int, cuts: ClusterCuts, weights: Floats, near: NearCuts) -> Any:
-    """Write the cuts around the vertex; return the number of those of one cluster, and of zero-half cuts."""
+    """Write the cuts around the vertex; return the numbers of cluster and zero-half cuts."""
     for word in range(len(near.single)):
         near.single[word] = 0
         for other in range(len(near.rows)):

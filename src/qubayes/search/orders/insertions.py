@@ -1,4 +1,4 @@
-"""Annealing over orders of the vertices by insertion moves; each vertex takes the best candidate set that is allowed.
+"""Annealing over orders of the vertices by insertion moves; each vertex takes its best allowed set.
 
 A candidate set is allowed if all its members come before the vertex. One move takes a vertex out of
 the order and puts it back at a place that is drawn with probability proportional to exp(score /
@@ -8,8 +8,8 @@ the noise has Gumbel's distribution. Two facts make all places as cheap as one:
 - the set of another vertex depends only on whether the moved one comes before it, not on where
   exactly;
 - a set of the moved vertex is allowed from the place of its last member on, so one pass through its
-  sets, best first,
-  gives its score at every place, and ends as soon as no worse set can win the draw.
+  sets, best first, gives its score at every place, and ends as soon as no worse set can win the
+  draw.
 
 The kernel unpacks its two tuples at once: LLVM takes seconds for what is read from a tuple of
 twenty arrays in the middle of a loop, or passed on with it."""
@@ -71,7 +71,7 @@ class Ordered(NamedTuple):
 def order_state(
     problem: OrderProblem, order: npt.ArrayLike, seed: int | np.random.SeedSequence = 0
 ) -> OrderState:
-    """Return the state at this order, with a random stream of its own. The order must allow every base."""
+    """Return the state at this order, which must allow every base, with its own random stream."""
     n, vertices = problem.n, np.array(order, np.int32)
     state = OrderState(
         order=vertices,
@@ -98,7 +98,7 @@ def restart_at(problem: OrderProblem, state: OrderState, order: npt.ArrayLike) -
 
 
 def best_of(problem: OrderProblem, order: npt.ArrayLike) -> Ordered:
-    """Return the order with the best allowed set of each vertex, and their score, exactly rounded."""
+    """Return the order with each vertex's best allowed set, and their exactly rounded score."""
     state = order_state(problem, order)
     return Ordered(
         state.order.astype(np.int64), state.choice, math.fsum(problem.scores[state.choice].tolist())
@@ -115,16 +115,17 @@ def improve(
     cold: float = 0.1,
     over: Callable[[], bool] = lambda: False,
 ) -> Ordered:
-    """Return the best order seen in this many moves from `order` while the temperature falls from hot to cold.
+    """Return the best order seen in this many moves from `order`, while the temperature falls.
 
     A move takes about half a microsecond with ten thousand sets, some 30 µs with a million. The
     search ends early once `over` returns true, which is asked about once a second."""
-    state, cooling, made = order_state(problem, order, seed), (cold / hot) ** (1 / max(1, moves)), 0
+    state = order_state(problem, order, seed)
+    cooling = (cold / hot) ** (1 / max(1, moves))
+    made = 0
     slice_moves = max(1, _SLICE_WORK // len(problem.scores))
     while made < moves and not over():
-        made += anneal_order(
-            problem, state, hot * cooling**made, cooling, min(slice_moves, moves - made), _NEVER
-        )
+        now = min(slice_moves, moves - made)
+        made += anneal_order(problem, state, hot * cooling**made, cooling, now, _NEVER)
     return best_of(problem, state.best)
 
 
@@ -175,7 +176,7 @@ class _Noise(NamedTuple):
 def anneal_order(
     problem: Any, state: Any, temperature: float, cooling: float, moves: int, stop: Any
 ) -> Any:
-    """Make this many moves unless stop[0] is set; return the number made. Each cools the walk by `cooling`."""
+    """Make this many moves unless stop[0] is set; return the number made."""
     sets = _Sets(problem.first, problem.scores, problem.members)
     edges = _Edges(
         problem.edge_start, problem.child, problem.list_start, problem.list_stop, problem.lists
@@ -239,7 +240,7 @@ def _noise_at(noise: Any, place: Any) -> Any:
 def _propose(
     vertex: Any, level: Any, temperature: Any, sets: Any, edges: Any, now: Any, draft: Any
 ) -> Any:
-    """Draft what its children change if the vertex moves: values[place], and `other` sets of the children `passed`.
+    """Draft what changes if the vertex moves: values[place], `other` sets of the children `passed`.
 
     A child that comes before the vertex can only gain a better set with the vertex in it; a child
     that comes after loses its set if the vertex is in it. Returns the last place that may be drawn,
@@ -280,7 +281,7 @@ def _propose(
 def _move(
     vertex: Any, target: Any, chosen: Any, count: Any, total: Any, sets: Any, now: Any, draft: Any
 ) -> Any:
-    """Move the vertex and give the children that it passes their other sets; return the new score."""
+    """Move the vertex; the children that it passes get their other sets. Return the new score."""
     scores = sets.scores
     here = np.int64(now.place[vertex])
     low = min(here, target)
@@ -298,7 +299,7 @@ def _move(
 
 @inner
 def _allowed(members: Any, place: Any, number: Any, without: Any, limit: Any) -> Any:
-    """Return whether the members of the set, except the vertex `without`, all have places below the limit."""
+    """Return whether all members of the set, except the vertex `without`, stand below the limit."""
     for k in range(members.shape[1]):
         member = members[number, k]
         if member != without and place[member] >= limit:
@@ -308,7 +309,7 @@ def _allowed(members: Any, place: Any, number: Any, without: Any, limit: Any) ->
 
 @inner
 def _gained(members: Any, place: Any, numbers: Any, vertex: Any, limit: Any, old: Any) -> Any:
-    """Return the first of the numbers before `old` whose set would be allowed with the vertex in front; else old."""
+    """Return the first set before `old` that is allowed with the vertex in front; else old."""
     for k in range(len(numbers)):
         number = np.int64(numbers[k])
         if number >= old:
@@ -320,7 +321,7 @@ def _gained(members: Any, place: Any, numbers: Any, vertex: Any, limit: Any, old
 
 @inner
 def _next_best(sets: Any, place: Any, child: Any, old: Any, slack: Any) -> Any:
-    """Return the best allowed set of the child after `old`; -1 if there is none or it costs more than slack."""
+    """Return the best allowed set of the child after `old`; -1 if none costs at most `slack`."""
     number = old + 1
     while number < sets.first[child + 1] and sets.scores[old] - sets.scores[number] <= slack:
         if _allowed(sets.members, place, number, child, place[child]):
@@ -349,7 +350,7 @@ def _sum_values(here: Any, high: Any, noise: Any, draft: Any) -> None:
 
 @inlined
 def _draw_place(vertex: Any, high: Any, level: Any, sets: Any, now: Any, draft: Any) -> Any:
-    """Return (place, set) of the vertex with the largest sum of score and noise; the present sum is `level`.
+    """Return the vertex's (place, set) with the largest sum of score and noise; now it is `level`.
 
     A set is allowed from `begin` on. From `end` on a better set is allowed: these places are done.
     """
@@ -397,16 +398,13 @@ def _shift(order: Any, place: Any, here: Any, target: Any) -> None:
 
 @inner
 def _mark(members: Any, choice: Any, marked: Any, vertex: Any, parents: Any, word: Any) -> None:
-    """Mark the vertex and some of its parents, or some of its children, selected by the bits of the word."""
+    """Mark the vertex and some of its parents, or children, selected by the bits of the word."""
     for other in range(len(choice)):
-        near = (
-            holds(members, choice[vertex], other)
-            if parents
-            else holds(members, choice[other], vertex)
-        )
-        marked[other] = other == vertex or (
-            near and (word >> np.uint64(other & 31)) & np.uint64(1) == 1
-        )
+        child = vertex if parents else other
+        parent = other if parents else vertex
+        near = holds(members, choice[child], parent)
+        drawn = (word >> np.uint64(other & 31)) & np.uint64(1) == 1
+        marked[other] = other == vertex or (near and drawn)
     marked[len(choice)] = False
 
 
@@ -414,24 +412,19 @@ def _mark(members: Any, choice: Any, marked: Any, vertex: Any, parents: Any, wor
 def regroup(
     members: Any, order: Any, place: Any, choice: Any, marked: Any, passed: Any, late: Any
 ) -> None:
-    """Move marked vertices and their descendants (`late`) behind all others, or them and their ancestors to the front.
+    """Move marked vertices with descendants to the end (`late`), or with ancestors to the front.
 
     Every vertex keeps its set; `marked` become those that may have a better one now. In most orders
     of a network a vertex with many descendants comes before one with many ancestors, so single
     moves seldom find the few orders that allow more: the vertex behind most that are not its
     descendants, or just behind children that may become parents."""
-    n, start = len(order), 0
+    n = len(order)
+    start = 0
     for k in range(n):
         start = k if marked[order[k]] else start
-    for step in range(n):
-        relative = order[step if late else n - 1 - step]
-        for k in range(members.shape[1]):
-            member = members[choice[relative], k]
-            if late:
-                marked[relative] |= marked[member]
-            elif member < n:
-                marked[member] |= marked[relative]
-    held, free = 0, 0
+    _mark_relatives(members, order, choice, marked, late)
+    held = 0
+    free = 0
     for k in range(n):
         moved = order[k]
         behind = marked[moved] == late
@@ -446,6 +439,20 @@ def regroup(
         order[free + k] = passed[k]
     for k in range(n):
         place[order[k]] = k
+
+
+@inlined
+def _mark_relatives(members: Any, order: Any, choice: Any, marked: Any, late: Any) -> None:
+    """Mark the descendants of marked vertices (`late`), or their ancestors."""
+    n = len(order)
+    for step in range(n):
+        relative = order[step if late else n - 1 - step]
+        for k in range(members.shape[1]):
+            member = members[choice[relative], k]
+            if late:
+                marked[relative] |= marked[member]
+            elif member < n:
+                marked[member] |= marked[relative]
 
 
 @inner
