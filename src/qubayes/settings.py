@@ -206,44 +206,23 @@ class ReadSettings:
     ] = None
 
     def __post_init__(self) -> None:
-        import numpy as np
-
-        from .data.dataset import MOST_STATES
-        from .foundation.files import shown
-
         for name, kind in (("missing", Missing), ("bin_method", BinMethod), ("format", DataFormat)):
             value, allowed = getattr(self, name), get_args(kind)
             if value not in allowed and not (name == "format" and value is None):
                 raise SettingError(f"{name} = {value!r}; give one of {', '.join(allowed)}")
-        by_name = isinstance(self.bins, Mapping)
-        for bins in self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]:
-            if by_name and isinstance(bins, list | tuple | np.ndarray):
-                finite = all(
-                    isinstance(bound, int | float | np.number) and math.isfinite(bound)
-                    for bound in bins
-                )
-                ascending = finite and all(low < high for low, high in pairwise(bins))
-                right = ascending and 1 <= len(bins) < MOST_STATES
-            else:
-                # so True is refused
-                right = bins is None or (isinstance(bins, int) and 2 <= bins <= MOST_STATES)
-            if not right:
-                raise SettingError(
-                    f"bins = {shown(bins)}; give a whole number from 2 to {MOST_STATES}, or for a column ascending"
-                    " bounds between intervals, such as {'age': [18, 40, 65]}"
-                )
+        if isinstance(self.bins, Mapping):
+            for bins in self.bins.values():
+                _check_bins(bins, bounds_too=True)
+        else:
+            _check_bins(self.bins, bounds_too=False)
         object.__setattr__(self, "ignore", self._names_to_ignore())
 
     def _names_to_ignore(self) -> tuple[str, ...]:
         from .foundation.files import shown
 
-        ignore: Any = (
-            [self.ignore]
-            if isinstance(self.ignore, str)
-            else ()
-            if self.ignore is None
-            else self.ignore
-        )
+        ignore: Any = () if self.ignore is None else self.ignore
+        if isinstance(ignore, str):
+            ignore = [ignore]
         if not isinstance(ignore, Sequence) or not all(isinstance(name, str) for name in ignore):
             raise SettingError(
                 f"ignore = {shown(self.ignore)}; give names of columns, such as ['id']"
@@ -261,6 +240,28 @@ class ReadSettings:
                 both = f"{name} and {each.name} were both given"
                 raise SettingError(f"{both}; give one: {each.name} is a part of {name}")
         return cast(ReadSettings, whole)
+
+
+def _check_bins(bins: Any, *, bounds_too: bool) -> None:
+    """Raise unless this is a number of intervals or, if allowed, ascending bounds between them."""
+    import numpy as np
+
+    from .data.dataset import MOST_STATES
+    from .foundation.files import shown
+
+    if bounds_too and isinstance(bins, list | tuple | np.ndarray):
+        numbers = all(isinstance(bound, int | float | np.number) for bound in bins)
+        finite = numbers and all(math.isfinite(bound) for bound in bins)
+        ascending = finite and all(low < high for low, high in pairwise(bins))
+        right = ascending and 1 <= len(bins) < MOST_STATES
+    else:
+        # so True is refused
+        right = bins is None or (isinstance(bins, int) and 2 <= bins <= MOST_STATES)
+    if not right:
+        raise SettingError(
+            f"bins = {shown(bins)}; give a whole number from 2 to {MOST_STATES}, or for a column "
+            "ascending bounds between intervals, such as {'age': [18, 40, 65]}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,13 +323,26 @@ class LearnSettings:
         check_whole(self)
         if isinstance(self.knowledge, str | PathLike):
             object.__setattr__(self, "knowledge", read_knowledge(Path(self.knowledge)))
-        if self.knowledge is not None and not isinstance(self.knowledge, Knowledge):
-            raise SettingError(
-                f"knowledge = {self.knowledge!r}; give Knowledge(forbidden=[...]), or the name of a JSON file"
-            )
+        if not isinstance(self.knowledge, Knowledge | None):
+            remedy = "give Knowledge(forbidden=[...]), or the name of a JSON file"
+            raise SettingError(f"knowledge = {self.knowledge!r}; {remedy}")
         if self.reading is not None and not isinstance(self.reading, ReadSettings):
             raise SettingError(f"reading = {self.reading!r}; give ReadSettings(bins=3)")
         check_wanted(self.best, self.within)
+        self._check_order_and_ancestors()
+        if self.bootstrap < 0:
+            remedy = "give the number of samples, or 0 for none"
+            raise SettingError(f"bootstrap = {self.bootstrap}; {remedy}")
+        # These raise now rather than after the data are read.
+        _ = self.chosen_score
+        _ = self.limits
+        solver = self.solver_with_settings
+        if self.moves is not None and not solver.counts:
+            remedy = "give a time limit, or the solver 'anneal'"
+            raise SettingError(f"{self.solver} counts no moves; {remedy}")
+
+    def _check_order_and_ancestors(self) -> None:
+        """Raise if prior knowledge does not go with the other settings."""
         ordered = self.knowledge is not None and (
             self.knowledge.before or self.knowledge.not_ancestors
         )
@@ -341,16 +355,6 @@ class LearnSettings:
             raise SettingError(
                 "ancestors in the prior knowledge need the solver exact or auto, and neither moves, bootstrap, best "
                 "nor within; leave one of the two out"
-            )
-        if self.bootstrap < 0:
-            raise SettingError(
-                f"bootstrap = {self.bootstrap}; give the number of samples, or 0 for none"
-            )
-        # raise now rather than after the data are read
-        _ = self.chosen_score, self.limits, self.solver_with_settings
-        if self.moves is not None and not self.solver_with_settings.counts:
-            raise SettingError(
-                f"{self.solver} counts no moves; give a time limit, or the solver 'anneal'"
             )
 
     @classmethod
@@ -380,7 +384,7 @@ class LearnSettings:
 
     @property
     def solver_with_settings(self) -> "Solver":
-        """The solver; it refuses a patience that it has not."""
+        """The solver. Raises if it has no setting `patience`, and one is given."""
         from .search import solver_named
 
         return solver_named(
@@ -394,7 +398,7 @@ class LearnSettings:
 
     @property
     def search(self) -> "CandidateSearch":
-        """The search for candidate sets; `ancestors` are no part of it."""
+        """The search for candidate sets, without the ancestors in the prior knowledge."""
         from .candidates import CandidateSearch, Knowledge
 
         most = DEFAULT_PARENTS if self.max_parents is None else self.max_parents

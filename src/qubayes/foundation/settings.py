@@ -11,10 +11,11 @@ provenance and for the keys of kept results: a field that is added is in every k
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from numbers import Integral, Real
 from operator import index
 from os import PathLike, fspath
-from types import UnionType
-from typing import Annotated, Any, NamedTuple, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Annotated, Any, NamedTuple, TypeGuard, Union, get_args, get_origin
 
 from .errors import SettingError
 
@@ -68,7 +69,55 @@ def check_whole(settings: Any) -> None:
         object.__setattr__(settings, each.name, whole)
 
 
+def check_types(settings: Mapping[str, Any], annotations: Mapping[str, Any], owner: str) -> None:
+    """Raise unless each setting is one that the owner has, of a type that its annotation allows."""
+    for name, value in settings.items():
+        if name not in annotations:
+            known = ", ".join(annotations) or "none"
+            raise SettingError(f"{owner} has no setting {name!r}; it has {known}")
+        kinds = _kinds(annotations[name])
+        if not any(_is_a(value, kind) for kind in kinds):
+            *others, last = [_IN_WORDS.get(kind) or f"a {kind.__name__}" for kind in kinds]
+            allowed = f"{', '.join(others)} or {last}" if others else last
+            raise SettingError(f"{owner}: {name} = {value!r}; give {allowed}")
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """True for a number; booleans are not numbers."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """True for a whole number; booleans are not numbers."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+_IN_WORDS: dict[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "text",
+    Mapping: "a mapping",
+    PathLike: "a path",
+    NoneType: "none",
+}
+
+
+def _is_a(value: object, kind: Any) -> bool:
+    """Return whether the value is of this type; a whole number is a number too."""
+    if kind is Any:
+        return True
+    if kind is float:
+        return is_number(value)
+    if kind is int:
+        return is_whole(value)
+    return isinstance(value, kind)
+
+
 def _kinds(annotation: Any) -> tuple[Any, ...]:
-    """Return the types that an annotation allows."""
-    kind = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-    return get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    """Return the types that an annotation allows, without their parameters."""
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    is_union = get_origin(annotation) in (UnionType, Union)
+    members = get_args(annotation) if is_union else (annotation,)
+    return tuple(get_origin(each) or each for each in members)

@@ -234,19 +234,18 @@ def solve_file(
     check_places([certificate, scores], [start])  # the start may be replaced by the better network
     if output is not None:
         check_network_path(output, tables=False)
-    with (workers or Workers()).connected() as joined:
-        first = read_network(start) if start else None
-        candidates = read_restricted(file, names, knowledge)
-        if certificate and candidates.plain is not None:
-            both = f"{option('certificate')} and an order of variables in {option('knowledge')}"
-            raise SettingError(
-                f"{both}; give one: a certificate is about scores, which say nothing of an order"
-            )
-        if scores:
-            check_output(scores, candidates.names)
-        solution = solve_candidates(
-            candidates, settings, start=first, workers=joined, on_progress=on_progress
+    first = read_network(start) if start else None
+    candidates = read_restricted(file, names, knowledge)
+    if certificate and candidates.plain is not None:
+        both = f"{option('certificate')} and an order of variables in {option('knowledge')}"
+        raise SettingError(
+            f"{both}; give one: a certificate is about scores, which say nothing of an order"
         )
+    if scores:
+        check_output(scores, candidates.names)
+    solution = solve_candidates(
+        candidates, settings, start=first, workers=workers, on_progress=on_progress
+    )
     if scores and solution.certificate:
         write_candidates(candidates, scores)
         solution = replace(solution, status=f"{solution.status}, about the scores in {scores}")

@@ -12,17 +12,14 @@ Solvers are loaded on first use.
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from numbers import Integral, Real
-from os import PathLike
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, ClassVar, Protocol, TypeGuard, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Protocol, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +29,7 @@ from ..foundation.arrays import Bools, Ints, frozen
 from ..foundation.errors import ConstraintError, MissingPackageError, QubayesError, SettingError
 from ..foundation.graph import cycle_path, find_cycle
 from ..foundation.progress import OnProgress, Progress, silent
+from ..foundation.settings import check_types, is_number, is_whole
 from ..foundation.stop import Criterion, Interrupt, Reason, Stop, TimeLimit
 from ..foundation.workers import Workers
 
@@ -51,25 +49,6 @@ WHERE_BASELINES_ARE = (
     "in the package qubayes-baselines. "
     "In a clone of qubayes run: pip install ./benchmarks/paper/baselines"
 )
-_KINDS: dict[Any, str] = {
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    str: "text",
-    Mapping: "a mapping",
-    PathLike: "a path",
-    NoneType: "none",
-}
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """True for a number; booleans are not numbers."""
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def is_whole(value: object) -> TypeGuard[int]:
-    """True for a whole number; booleans are not numbers."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,40 +123,25 @@ def name_for(name: str, moves: int | None) -> str:
 
 def solver_named(name: str, **settings: Any) -> Solver:
     """Return the solver of this name with these settings; the others keep their defaults."""
+    kind = _class_of(name)
+    hints = get_type_hints(kind)
+    check_types(settings, {each.name: hints[each.name] for each in fields(kind)}, name)
+    solver: Solver = kind(**settings)
+    return solver
+
+
+def _class_of(name: str) -> Any:
+    """Return the class of the solver of this name."""
     target = SOLVERS.get(name) or registered().get(name)
     if target is None and name in BASELINES:
         raise MissingPackageError(f"solver {name!r} is now {WHERE_BASELINES_ARE}")
     if target is None:
         raise SettingError(f"solver {name!r} is unknown; choose one of {', '.join(registered())}")
     kind = load(target)
-    follows = is_dataclass(kind) and is_solver(kind)
-    if not follows:
-        raise SettingError(
-            f"{target} is registered as the solver {name!r}, but does not follow qubayes.search.Solver"
-        )
-    known, annotations = [field.name for field in fields(kind)], get_type_hints(kind)
-    for setting, value in settings.items():
-        if setting not in known:
-            raise SettingError(
-                f"{name} has no setting {setting!r}; it has {', '.join(known) or 'none'}"
-            )
-        annotation = annotations[setting]
-        is_union = isinstance(annotation, UnionType) or get_origin(annotation) is Union
-        kinds = [
-            get_origin(each) or each
-            for each in (get_args(annotation) if is_union else [annotation])
-        ]
-        if not (
-            Any in kinds
-            or (float in kinds and is_number(value))
-            or (int in kinds and is_whole(value))  # a whole number is a number; a boolean is not
-            or isinstance(value, tuple(kind for kind in kinds if kind not in (Any, int, float)))
-        ):
-            *others, last = [_KINDS.get(kind) or f"a {kind.__name__}" for kind in kinds]
-            allowed = f"{', '.join(others)} or {last}" if others else last
-            raise SettingError(f"{name}: {setting} = {value!r}; give {allowed}")
-    solver: Solver = kind(**settings)
-    return solver
+    if not (is_dataclass(kind) and is_solver(kind)):
+        registration = f"{target} is registered as the solver {name!r}"
+        raise SettingError(f"{registration}, but does not follow qubayes.search.Solver")
+    return kind
 
 
 def load(target: str) -> Any:

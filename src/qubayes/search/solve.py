@@ -17,6 +17,7 @@ from ..foundation.families import VertexSet
 from ..foundation.files import json_object, read_text, replacing, shown
 from ..foundation.graph import cycle_path, find_cycle
 from ..foundation.progress import OnProgress, silent
+from ..foundation.settings import is_number
 from ..foundation.stop import Interrupt, Reason
 from ..foundation.workers import Workers
 from ..network import Network
@@ -27,7 +28,6 @@ from .run import (
     Run,
     Solver,
     check,
-    is_number,
     is_solver,
     load,
     name_for,
@@ -210,46 +210,27 @@ def solution_of(
 
 def read_solution(path: str | Path, problem: Candidates | Formulated) -> Solution:
     """Return the solution that was written for this problem; its score and energy are computed again."""
-    value, candidates = json_object(read_text(path)), problem_candidates(problem)
-    choice, trace, start = (
-        value.get("choice"),
-        value.get("trace"),
-        candidates.families.vertex_start.tolist(),
-    )
-    if (
-        not isinstance(choice, list)
-        or len(choice) != candidates.n
-        or not all(type(v) is int for v in choice)
-    ):
-        raise FormatError(
-            f"{path}: no candidate set for each of {candidates.n} vertices; solve again"
-        )
-    if not all(
-        first <= number < last
-        for (first, last), number in zip(pairwise(start), choice, strict=True)
-    ):
-        raise FormatError(f"{path}: it names candidate sets that are not there; solve again")
-    if find_cycle(candidates.families.sets_at(choice)):
-        raise FormatError(f"{path}: the network has a directed cycle; solve again")
+    value = json_object(read_text(path))
+    choice = _choice_in(value, path, problem_candidates(problem))
+    trace = value.get("trace")
     if not isinstance(trace, list):
         raise FormatError(f"{path}: no trace; solve again")
+    points = [point for point in trace if isinstance(point, list) and len(point) == 2]
+    for key in ("solver", "status"):
+        if not isinstance(value.get(key), str):
+            raise FormatError(f"{path}: {key} is {shown(value.get(key))}; allowed is text")
+    if value.get("reason") not in tuple(Reason):
+        reason = shown(value.get("reason"))
+        raise FormatError(f"{path}: reason is {reason}; allowed are {', '.join(Reason)}")
 
     def number(key: str, found: Any) -> float:
         if type(found) not in (int, float) or not abs(found) < _LARGEST:
             raise FormatError(f"{path}: {key} is {shown(found)}; allowed is a number")
         return found  # type: ignore[no-any-return]
 
-    for key in ("solver", "status"):
-        if not isinstance(value.get(key), str):
-            raise FormatError(f"{path}: {key} is {shown(value.get(key))}; allowed is text")
-    if value.get("reason") not in tuple(Reason):
-        raise FormatError(
-            f"{path}: reason is {shown(value.get('reason'))}; allowed are {', '.join(Reason)}"
-        )
-    points = [point for point in trace if isinstance(point, list) and len(point) == 2]
     return solution_of(
         problem,
-        np.array(choice, dtype=np.int64),
+        choice,
         bound=number("bound", value.get("bound")),
         solver=value["solver"],
         seed=int(number("seed", value.get("seed"))),
@@ -261,6 +242,22 @@ def read_solution(path: str | Path, problem: Candidates | Formulated) -> Solutio
         ),
         statistics=value["statistics"] if isinstance(value.get("statistics"), dict) else {},
     )
+
+
+def _choice_in(value: dict[str, Any], path: str | Path, candidates: Candidates) -> Ints:
+    """Return the candidate sets that the file of a solution names; raise unless they form a network."""
+    choice: Any = value.get("choice")
+    is_list = isinstance(choice, list) and all(type(each) is int for each in choice)
+    if not is_list or len(choice) != candidates.n:
+        sets = f"no candidate set for each of {candidates.n} vertices"
+        raise FormatError(f"{path}: {sets}; solve again")
+    ranges = pairwise(candidates.families.vertex_start.tolist())
+    named = zip(ranges, choice, strict=True)
+    if not all(first <= number < last for (first, last), number in named):
+        raise FormatError(f"{path}: it names candidate sets that are not there; solve again")
+    if find_cycle(candidates.families.sets_at(choice)):
+        raise FormatError(f"{path}: the network has a directed cycle; solve again")
+    return np.array(choice, dtype=np.int64)
 
 
 def solve(
@@ -295,59 +292,27 @@ def solve(
     ('optimal', True, True)
     """
     limits = Limits() if limits is None else limits
+    interrupt = Interrupt() if interrupt is None else interrupt
     chosen: Any = solver
     if isinstance(solver, str):
         chosen = solver_named(name_for(solver, getattr(limits, "moves", None)))
-    model = isinstance(problem, Candidates) or (
-        hasattr(problem, "candidates") and hasattr(problem, "state_of")
-    )
-    for name, value, right, what in (
-        (
-            "the problem",
-            problem,
-            model,
-            "candidates (read_candidates reads files of them), or a formulation",
-        ),
-        ("the solver", chosen, is_solver(chosen), "a name, or what solver_named returns"),
-        ("limits", limits, isinstance(limits, Limits), "Limits(seconds, moves, seed)"),
-        (
-            "start",
-            start,
-            start is None or isinstance(start, Network),
-            "a Network (read_network reads files of them)",
-        ),
-    ):
-        if not right:
-            raise SettingError(f"{name} is of type {type(value).__name__}; give {what}")
+    _check_types(problem, chosen, limits, start)
     candidates = problem_candidates(problem)
     check(candidates)
-    if chosen.takes == "formulation" and isinstance(problem, Candidates):
-        raise SettingError(
-            f"{chosen.name} solves the QUBO; formulate the candidates first, and give the formulation"
+    _check_values(problem, chosen, limits, bound, bound_seconds)
+    if limits.seconds != 0:
+        chosen = chosen.prepare()
+    if bound_seconds > 0:  # loaded here: HiGHS is needed for nothing else in this module
+        found = load("qubayes.search.exact:upper_bound")(
+            candidates, bound_seconds, on_progress=on_progress
         )
-    if limits.moves is not None and not chosen.counts:
-        raise SettingError(f"{chosen.name} counts no moves; give it a time limit")
-    if not (is_number(bound) and bound > -math.inf):
-        raise SettingError(
-            f"bound = {bound!r}; give a number that no network's score exceeds, or leave it out"
-        )
-    if not (is_number(bound_seconds) and 0 <= bound_seconds < math.inf):
-        raise SettingError(f"{bound_seconds!r} s for a bound; give 0 or more")
-    with (workers or Workers()).connected() as joined:
-        if limits.seconds != 0:
-            chosen = chosen.prepare()
-        interrupt = Interrupt() if interrupt is None else interrupt
-        if bound_seconds > 0:  # loaded here: HiGHS is needed for nothing else in this module
-            found = load("qubayes.search.exact:upper_bound")(
-                candidates, bound_seconds, on_progress=on_progress
-            )
-            bound = min(bound, found.value)
-            if found.interrupted:
-                interrupt.press()
-        first = _start(candidates, start)
-        run = Run(candidates, limits, joined, first, on_progress, chosen.name, interrupt)
-        run.tighten(bound)
-        ending = _search(chosen, problem, run)
+        bound = min(bound, found.value)
+        if found.interrupted:
+            interrupt.press()
+    first = _start(candidates, start)
+    run = Run(candidates, limits, workers or Workers(), first, on_progress, chosen.name, interrupt)
+    run.tighten(bound)
+    ending = _search(chosen, problem, run)
     return solution_of(
         problem,
         run.choice,
@@ -361,6 +326,44 @@ def solve(
         trace=tuple(run.trace),
         statistics=ending.statistics,
     )
+
+
+def _check_types(problem: Any, solver: Any, limits: Any, start: Any) -> None:
+    """Raise unless the arguments of `solve` are of the right types."""
+    is_model = hasattr(problem, "candidates") and hasattr(problem, "state_of")
+    if not (is_model or isinstance(problem, Candidates)):
+        kinds = "candidates (read_candidates reads files of them), or a formulation"
+        raise _wrong_type("the problem", problem, kinds)
+    if not is_solver(solver):
+        raise _wrong_type("the solver", solver, "a name, or what solver_named returns")
+    if not isinstance(limits, Limits):
+        raise _wrong_type("limits", limits, "Limits(seconds, moves, seed)")
+    if not isinstance(start, Network | None):
+        raise _wrong_type("start", start, "a Network (read_network reads files of them)")
+
+
+def _wrong_type(what: str, value: object, kinds: str) -> SettingError:
+    return SettingError(f"{what} is of type {type(value).__name__}; give {kinds}")
+
+
+def _check_values(
+    problem: Candidates | Formulated,
+    solver: Solver,
+    limits: Limits,
+    bound: float,
+    bound_seconds: float,
+) -> None:
+    """Raise unless the solver takes this problem and these limits, and the bounds are numbers."""
+    if solver.takes == "formulation" and isinstance(problem, Candidates):
+        remedy = "formulate the candidates first, and give the formulation"
+        raise SettingError(f"{solver.name} solves the QUBO; {remedy}")
+    if limits.moves is not None and not solver.counts:
+        raise SettingError(f"{solver.name} counts no moves; give it a time limit")
+    if not (is_number(bound) and bound > -math.inf):
+        remedy = "give a number that no network's score exceeds, or leave it out"
+        raise SettingError(f"bound = {bound!r}; {remedy}")
+    if not (is_number(bound_seconds) and 0 <= bound_seconds < math.inf):
+        raise SettingError(f"{bound_seconds!r} s for a bound; give 0 or more")
 
 
 def _start(candidates: Candidates, network: Network | None) -> Ints | None:

@@ -16,10 +16,11 @@ from dimod.core.sampler import Sampler
 from ...foundation.arrays import AnyArray, Bools
 from ...foundation.errors import MissingPackageError, ServiceError, SettingError
 from ...foundation.progress import OnProgress, Progress, silent
+from ...foundation.settings import is_number, is_whole
 from ...foundation.stop import Interrupt
 from ...foundation.workers import Workers
 from ...machines.qubo import Qubo, bqm_vectors, qubo_from_couplers, to_bqm
-from ...search.run import Ending, Run, is_number, is_whole, warm_up
+from ...search.run import Ending, Run, warm_up
 from .. import Formulation
 from .digital import BitGroups, Tempering, load_trial
 from .flips import FlipModel, Schedule, descend, halting, watch

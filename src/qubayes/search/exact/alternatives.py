@@ -13,11 +13,12 @@ from ...foundation.errors import SettingError, option
 from ...foundation.families import VertexSet
 from ...foundation.graph import strong_components
 from ...foundation.progress import OnProgress, silent
+from ...foundation.settings import is_number, is_whole
 from ...foundation.stop import Interrupt
 from ...foundation.workers import Workers
 from ...network import Cpdag, Network, cpdag
 from ..reduction import without_twins
-from ..run import Limits, Run, check, is_number, is_whole
+from ..run import Limits, Run, check
 from .cuts import ScoredSets, no_cuts
 from .enumeration import list_networks
 from .exact import Exact

@@ -38,6 +38,7 @@ from ...foundation.families import Families, VertexSet
 from ...foundation.stop import Patience, Reason
 from ..reduction import (
     MOST_VERTICES_OF_BEST_OF_ALL,
+    Component,
     Components,
     Reduced,
     best_of_all,
@@ -133,23 +134,13 @@ class _ComponentSearch:
         self.components = Components(self.candidates, large + small)
         self.populations: list[Population] = []
         parents = run.candidates.families.sets_at(run.start)
-        for part, seed in zip(
-            large, np.random.SeedSequence(run.seed).spawn(len(large)), strict=True
-        ):
+        seeds = np.random.SeedSequence(run.seed).spawn(len(large))
+        for part, seed in zip(large, seeds, strict=True):
             if run.over:
                 return
-            place = {vertex: k for k, vertex in enumerate(part.vertices.tolist())}
-            inside = [
-                tuple(place[parent] for parent in parents[vertex] if parent in place)
-                for vertex in place
-            ]
-            # At this temperature walks cross between good regions; found by trial on data of 1000
-            # rows.
-            start = part.families.vertex_start
-            hot = max(
-                2.0, 0.03 * float((part.scores[start[:-1]] - part.scores[start[1:] - 1]).mean())
-            )
-            temperatures = (max(settings.cold, settings.hot or hot), settings.cold)
+            inside = _parents_inside(part, parents)
+            hot = settings.hot or _hot_temperature(part)
+            temperatures = (max(settings.cold, hot), settings.cold)
             population = Population(part.families, part.scores, inside, temperatures, walks, seed)
             self.populations.append(population)
         self._offer()
@@ -219,6 +210,24 @@ class _ComponentSearch:
             self.patience.better()
 
 
+def _parents_inside(part: Component, parents: Sequence[VertexSet]) -> list[VertexSet]:
+    """Return the parents of each vertex of a component that belong to it, by their places in it."""
+    place = {vertex: k for k, vertex in enumerate(part.vertices.tolist())}
+    inside = []
+    for vertex in place:
+        inside.append(tuple(place[parent] for parent in parents[vertex] if parent in place))
+    return inside
+
+
+def _hot_temperature(part: Component) -> float:
+    """Return a temperature at which walks cross between good regions.
+
+    It was found by trial on data of 1000 rows."""
+    start = part.families.vertex_start
+    spread = part.scores[start[:-1]] - part.scores[start[1:] - 1]
+    return max(2.0, 0.03 * float(spread.mean()))
+
+
 class Cooling(NamedTuple):
     """One cooling of a walk, from `hot` to the cold temperature."""
 
@@ -237,7 +246,9 @@ class OrderWalk:
         coolings: list[Cooling],
         seed: np.random.SeedSequence,
     ) -> None:
-        self.problem, self.coolings, self._seed = problem, deque(coolings), seed
+        self.problem = problem
+        self.coolings = deque(coolings)
+        self._seed = seed
         self.state = order_state(problem, order, *seed.spawn(1))
         self._made = 0  # moves of the first cooling
 
@@ -284,10 +295,15 @@ class Population:
         count: int,
         seed: np.random.SeedSequence,
     ) -> None:
-        self.families, self.problem, self.count = families, order_problem(families, scores), count
+        self.families = families
+        self.problem = order_problem(families, scores)
+        self.count = count
         self.hot, self.cold = temperatures
-        self.moves, self.rounds, self.seconds = 0, 0, 0.0
-        self._seed, self._made = seed, 0
+        self.moves = 0
+        self.rounds = 0
+        self.seconds = 0.0
+        self._seed = seed
+        self._made = 0  # moves of each walk in the present round
         self.bases = families.sets_at(families.vertex_start[1:] - 1)
         self.best = best_of(self.problem, random_order(parents, self._next_seed()))
         self.elite = [self.best]
@@ -316,8 +332,10 @@ class Population:
 
         About `left` moves remain for all rounds: the last round takes them. At most `most` are made
         now. `watch` is called every few hundredths of a second; it may set stop[0]."""
-        began, before = time.perf_counter(), self.best.score
-        present = self.round = self.round or self.next_round(left)
+        began = time.perf_counter()
+        before = self.best.score
+        present = self.round or self.next_round(left)
+        self.round = present
         each = min(SLICE, present.moves - self._made)
         shares = [each] * self.count
         if most is not None and most < sum(shares):
@@ -331,22 +349,28 @@ class Population:
             self.moves += sum(future.result() for future in done)
             watch()
         self._made += each
-        state: OrderState = max(
-            (walk.state for walk in present.walks), key=lambda state: state.totals[1]
-        )
-        if state.totals[1] > self.best.score:
-            self.best = max(
-                self.best, best_of(self.problem, state.best), key=lambda ordered: ordered.score
-            )
+        states: list[OrderState] = [walk.state for walk in present.walks]
+        self._keep_best(max(states, key=lambda state: state.totals[1]))
         if self._made >= present.moves:
-            self.cooled = True
-            self.update_elite(
-                [self.best, *(best_of(self.problem, walk.state.best) for walk in present.walks)]
-            )
-            follows = not present.crossover and len(self.elite) > 1
-            self._made, self.round = 0, self.crossover(present.moves) if follows else None
+            self._end_round(present)
         self.seconds += time.perf_counter() - began
         return self.best.score > before
+
+    def _keep_best(self, state: OrderState) -> None:
+        """Keep the best order of a walk if it is better than the best one so far."""
+        if state.totals[1] > self.best.score:
+            found = best_of(self.problem, state.best)
+            self.best = max(self.best, found, key=lambda ordered: ordered.score)
+
+    def _end_round(self, present: Round) -> None:
+        """Update the elite, and begin the crossover that follows a round of an elite."""
+        self.cooled = True
+        found = [best_of(self.problem, walk.state.best) for walk in present.walks]
+        self.update_elite([self.best, *found])
+        self._made = 0
+        self.round = None
+        if not present.crossover and len(self.elite) > 1:
+            self.round = self.crossover(present.moves)
 
     def update_elite(self, found: list[Ordered]) -> None:
         """Keep the best of the elite and these networks, those with different scores."""
@@ -368,15 +392,15 @@ class Population:
 
     def _walk(self, start: str, share: float, moves: int) -> OrderWalk:
         hot = max(self.cold, share * self.hot)
-        coolings, order = [Cooling("here", hot, moves)], self.best.order
+        coolings = [Cooling("here", hot, moves)]
+        order = self.best.order
         if start == "restarts" and self.count > 1:  # a single walk is cooled slowly
             coolings = restarts((hot, self.cold), SWEEPS * self.vertices, moves)
         if start == "restarts":  # from the best network, no restart would be kept
             order = np.array(random_order(self.bases, self._next_seed()))
         if start == "elite":
-            order = self.elite[
-                np.random.default_rng(self._next_seed()).integers(len(self.elite))
-            ].order
+            random = np.random.default_rng(self._next_seed())
+            order = self.elite[random.integers(len(self.elite))].order
         return OrderWalk(self.problem, order, coolings, self._next_seed())
 
     def crossover(self, moves: int) -> Round:
