@@ -1,12 +1,11 @@
-"""Candidate sets of scores computed elsewhere (files, own functions): sets that beat each of their proper subsets.
+"""Candidate sets of scores computed elsewhere (files, own functions); from data: `identify.py`.
 
-Paper, Definition `CPS`. From data they are found by `levels` instead. Only the sets that are given
+A candidate set beats each of its proper subsets (paper, Definition `CPS`). Only the sets that are given
 compete. The 2^k - 1 proper subsets of a set of k parents are looked up in a hash table; where they
 far outnumber the sets of its vertex, the set is compared with each of those instead."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,15 +20,6 @@ from .knowledge import Allowed, Knowledge, refuse_ancestors
 _FINE, _OUTSIDE, _REPEATED, _COLLISION = range(4)
 
 
-class _Sets(NamedTuple):
-    """The parent sets of one vertex."""
-
-    start: Ints  # (sets + 1,) into members
-    members: SmallInts  # members of the sets of all vertices, ascending inside a set
-    scores: Floats  # (sets,)
-    hashes: Ints  # (sets,) sum of the members' words
-
-
 def prune(
     names: Sequence[str],
     lists: Sequence[Sequence[tuple[VertexSet, float]]],
@@ -42,7 +32,7 @@ def prune(
 
 
 def with_order(candidates: Candidates, before: Sequence[tuple[int, int]]) -> Candidates:
-    """Return candidate sets whose networks have, for each pair (a, b), an order with a before b.
+    """Return candidate sets whose networks have an order with a before b for each pair (a, b).
 
     Each set of b gets the member a, which every network needs first; of two sets that become one,
     the better counts. A network of the sets themselves that has the order is a network of these,
@@ -80,11 +70,12 @@ def with_larger(candidates: Candidates, grown: Candidates) -> Candidates:
 
 
 def restrict(candidates: Candidates, knowledge: Knowledge) -> Candidates:
-    """Return the candidate sets that prior knowledge allows, with negative priors and order; the best stays exact.
+    """Return the candidate sets that prior knowledge allows, with negative priors and order.
 
-    A set that is not listed scores at most as much as a listed subset, which is allowed too, and
-    loses no more by negative priors. With required edges and positive priors this does not hold: a
-    listed subset may lack the parent, so they are refused."""
+    The best network of them is the best of all that is allowed. A set that is not listed scores at
+    most as much as a listed subset, which is allowed too, and loses no more by negative priors.
+    With required edges and positive priors this does not hold: a listed subset may lack the
+    parent, so they are refused."""
     _refuse_what_needs_data(knowledge)
     if candidates.plain is not None:
         raise ConstraintError(
@@ -92,10 +83,10 @@ def restrict(candidates: Candidates, knowledge: Knowledge) -> Candidates:
         )
     most = int(candidates.families.set_sizes.max(initial=0))
     resolved = knowledge.resolve(candidates.names, most)
-    left = _only_allowed(candidates, resolved)
+    found = _only_allowed(candidates, resolved)
     if resolved.priors:
-        left = _with_priors(left, resolved.prior_matrix())
-    return with_order(left, resolved.before)
+        found = _with_priors(found, resolved.prior_matrix())
+    return with_order(found, resolved.before)
 
 
 def _refuse_what_needs_data(knowledge: Knowledge) -> None:
@@ -127,7 +118,8 @@ def _only_allowed(candidates: Candidates, resolved: Allowed) -> Candidates:
     if len(lost):
         name = candidates.names[int(owners[lost[0]])]
         raise ConstraintError(
-            f"the smallest set of {name!r} in the file has a forbidden parent; allow it, or list a set without it"
+            f"the smallest set of {name!r} in the file has a forbidden parent; "
+            "allow it, or list a set without it"
         )
     return replace(
         candidates, families=families.chosen(kept), scores=frozen(candidates.scores[kept])
@@ -135,16 +127,13 @@ def _only_allowed(candidates: Candidates, resolved: Allowed) -> Candidates:
 
 
 def _with_priors(candidates: Candidates, priors: Floats) -> Candidates:
-    """Return the candidate sets with the logarithms of prior probabilities of edges in their scores."""
+    """Return the candidate sets with the logarithms of priors of edges in their scores."""
     lists: list[list[tuple[VertexSet, float]]] = []
     for vertex in range(candidates.n):
-        scored = candidates.of(vertex)
-        lists.append(
-            [
-                (members, score + float(priors[vertex, list(members)].sum()))
-                for members, score in scored
-            ]
-        )
+        family = []
+        for members, score in candidates.of(vertex):
+            family.append((members, score + float(priors[vertex, list(members)].sum())))
+        lists.append(family)
     return prune(candidates.names, lists, candidates.stamp.with_priors())
 
 
@@ -154,7 +143,8 @@ def prune_families(
     """Return the candidate sets among scored parent sets whose members may come in any order."""
     if len(set(names)) != len(names) or len(names) != families.n:
         raise FormatError(
-            f"{families.n} lists of sets for {len(set(names))} different names; give one for each variable"
+            f"{families.n} lists of sets for {len(set(names))} different names; "
+            "give one for each variable"
         )
     families = _checked(names, families, scores)
     kept = np.zeros(len(scores), dtype=np.bool_)
@@ -163,28 +153,27 @@ def prune_families(
     sums = np.cumsum(np.concatenate([words[-1:], words[families.members]]))
     hashes = sums[families.set_start[1:]] - sums[families.set_start[:-1]] + words[-1]
     for vertex, name in enumerate(names):
-        first, last = families.vertex_start[vertex : vertex + 2].tolist()
-        start = families.set_start[first : last + 1]
-        sets = _Sets(start, families.members, scores[first:last], hashes[first:last])
-        # of probability 2^-64: take other words
-        if _mark(name, sets, words, kept[first:last]) == _COLLISION:
+        # A collision has a probability of 2^-64: take other words.
+        if _mark(vertex, name, families, scores, hashes, words, kept) == _COLLISION:
             return prune_families(names, families, scores, stamp)
     numbers = np.flatnonzero(kept)
-    owners = np.searchsorted(families.vertex_start, numbers, side="right") - 1
-    sizes = np.diff(families.set_start)[numbers]
-    return in_order(names, owners, sizes, families.chosen(numbers).members, scores[numbers], stamp)
+    chosen = families.chosen(numbers)
+    owners = chosen.owners.astype(np.int64)
+    return in_order(names, owners, chosen.set_sizes, chosen.members, scores[numbers], stamp)
 
 
 def _checked(names: tuple[str, ...], families: Families, scores: Floats) -> Families:
-    """Return the same sets with ascending members, once they are known to be scored sets of other variables."""
-    starts, owners, members = families.set_start, families.member_owners, families.members
+    """Return the sets with ascending members; raise unless they are scored sets of other variables."""
+    starts = families.set_start
+    owners = families.member_owners
+    members = families.members
     same = neighbours(starts) if len(starts) > 1 else np.zeros(0, np.bool_)
     if not (np.diff(members) > 0)[same].all():
         owner_sets = np.repeat(np.arange(len(scores)), np.diff(starts))
         members = members[np.lexsort((members, owner_sets))]
 
     def first(wrong: Bools) -> Iterator[tuple[str, int, int]]:
-        """Yield (child, number of the set in its list, member) for the first member that is wrong, if any is."""
+        """Yield (child, number of the set in its list, member) for the first wrong member."""
         for place in np.flatnonzero(wrong)[:1].tolist():
             number = int(
                 np.searchsorted(starts, place, side="right") - families.vertex_start[owners[place]]
@@ -206,106 +195,140 @@ def _checked(names: tuple[str, ...], families: Families, scores: Floats) -> Fami
     for bad in np.flatnonzero(np.isnan(scores) | (scores == np.inf))[:1].tolist():
         name = names[int(np.searchsorted(families.vertex_start, bad, side="right")) - 1]
         raise FormatError(
-            f"variable {name!r}: the score of a parent set is {scores[bad]}; allowed are finite numbers, "
-            "and -inf for a set that may not be used"
+            f"variable {name!r}: the score of a parent set is {scores[bad]}; "
+            "allowed are finite numbers, and -inf for a set that may not be used"
         )
     return families._replace(members=members)
 
 
-def _mark(name: str, sets: _Sets, words: Ints, kept: Bools) -> int:
-    """Set whether each set of the vertex is a candidate set; return _FINE or _COLLISION."""
-    if not len(sets.scores):
+def _mark(
+    vertex: int,
+    name: str,
+    families: Families,
+    scores: Floats,
+    hashes: Ints,
+    words: Ints,
+    kept: Bools,
+) -> int:
+    """Set which sets of the vertex are candidate sets; return _FINE or _COLLISION."""
+    first, last = families.vertex_start[vertex : vertex + 2].tolist()
+    if first == last:
         raise FormatError(
             f"variable {name!r} has no parent set; give at least the score without parents"
         )
-    base = int(np.argmin(np.diff(sets.start)))
-    slots = table_slots(len(sets.scores))
-    keys, places = np.zeros(slots, np.int64), np.empty(slots, np.int32)
-    margin = tolerance(float(sets.scores[base]))
-    fault, which = _find_survivors(sets, base, margin, words, keys, places, kept)
+    base = first + int(np.argmin(np.diff(families.set_start[first : last + 1])))
+    slots = table_slots(last - first)
+    keys = np.zeros(slots, np.int64)
+    places = np.empty(slots, np.int32)
+    margin = tolerance(float(scores[base]))
+    fault, which = _find_survivors(
+        first, last, base, margin, families, scores, hashes, words, keys, places, kept
+    )
+    number = which - first + 1
     if fault == _OUTSIDE:
         raise FormatError(
-            f"variable {name!r}: its smallest parent set is not contained in set {which + 1} of its list; "
-            "add the score without parents, or that of the required parents alone"
+            f"variable {name!r}: its smallest parent set is not contained in set {number} of its "
+            "list; add the score without parents, or that of the required parents alone"
         )
     if fault == _REPEATED:
         raise FormatError(
-            f"variable {name!r}: set {which + 1} of its list came before; give each parent set once"
+            f"variable {name!r}: set {number} of its list came before; give each parent set once"
         )
-    if sets.scores[base] == -np.inf:
+    if scores[base] == -np.inf:
         raise FormatError(
-            f"variable {name!r}: its smallest parent set scores -inf; allowed are finite numbers there"
+            f"variable {name!r}: its smallest parent set scores -inf; "
+            "allowed are finite numbers there"
         )
     return int(fault)
 
 
 @inner
-def _contains(sets: _Sets, larger: int, smaller: int) -> bool:
+def _contains(families: Families, larger: int, smaller: int) -> bool:
     """Return whether the one set contains the other, or equals it."""
-    i, stop = sets.start[larger], sets.start[larger + 1]
-    for j in range(sets.start[smaller], sets.start[smaller + 1]):
-        while i < stop and sets.members[i] < sets.members[j]:
+    start = families.set_start
+    members = families.members
+    i = start[larger]
+    stop = start[larger + 1]
+    for j in range(start[smaller], start[smaller + 1]):
+        while i < stop and members[i] < members[j]:
             i += 1
-        if i == stop or sets.members[i] != sets.members[j]:
+        if i == stop or members[i] != members[j]:
             return False
     return True
 
 
 @kernel
 def _find_survivors(
-    sets: _Sets, base: int, margin: float, words: Ints, keys: Ints, places: SmallInts, kept: Bools
+    first: int,
+    last: int,
+    base: int,
+    margin: float,
+    families: Families,
+    scores: Floats,
+    hashes: Ints,
+    words: Ints,
+    keys: Ints,
+    places: SmallInts,
+    kept: Bools,
 ) -> tuple[int, int]:
-    """Set whether each set beats all its proper subsets by more than the margin; the base always does.
+    """Set whether each set first .. last-1 beats all its proper subsets by more than the margin.
 
-    Returns (fault, set); `keys` and `places` are an empty hash table.
+    The base always does. Returns (fault, set); `keys` and `places` are an empty hash table.
     """
-    n = len(sets.scores)
-    for which in range(n):
-        if not _contains(sets, which, base):
+    for which in range(first, last):
+        if not _contains(families, which, base):
             return _OUTSIDE, which
-        slot = slot_of(keys, sets.hashes[which])
+        slot = slot_of(keys, hashes[which])
         if keys[slot] != 0:
             other = places[slot]
-            same = _contains(sets, which, other) and _contains(sets, other, which)
+            same = _contains(families, which, other) and _contains(families, other, which)
             return (_REPEATED if same else _COLLISION), which
-        keys[slot] = sets.hashes[which]
+        keys[slot] = hashes[which]
         places[slot] = which
-    for which in range(n):
+    for which in range(first, last):
         if which == base:
             kept[which] = True
-        elif not sets.scores[which] > sets.scores[base] + margin:
+        elif not scores[which] > scores[base] + margin:
             kept[which] = False
-        elif _has_fewer_subsets(sets, which):
-            kept[which] = _beats_subsets(sets, which, margin, words, keys, places)
+        elif _has_fewer_subsets(families, which, last - first):
+            kept[which] = _beats_subsets(families, scores, which, margin, words, keys, places)
         else:
-            kept[which] = _beats_sets_inside(sets, which, margin)
-    return _FINE, 0
+            kept[which] = _beats_sets_inside(families, scores, which, first, last, margin)
+    return _FINE, first
 
 
 @inner
-def _has_fewer_subsets(sets: _Sets, which: int) -> bool:
+def _has_fewer_subsets(families: Families, which: int, sets: int) -> bool:
     """Return whether the subsets of the set are few beside the sets of the vertex."""
-    size = int(sets.start[which + 1] - sets.start[which])
-    return size < 24 and (1 << size) <= 8 * len(sets.scores)
+    size = int(families.set_start[which + 1] - families.set_start[which])
+    return size < 24 and (1 << size) <= 8 * sets
 
 
 @inner
-def _beats_sets_inside(sets: _Sets, which: int, margin: float) -> bool:
+def _beats_sets_inside(
+    families: Families, scores: Floats, which: int, first: int, last: int, margin: float
+) -> bool:
     """Return whether the set beats all others that it contains; looks at each set of the vertex."""
-    for other in range(len(sets.scores)):
-        beaten = other != which and not sets.scores[which] > sets.scores[other] + margin
-        if beaten and _contains(sets, which, other):
+    for other in range(first, last):
+        beaten = other != which and not scores[which] > scores[other] + margin
+        if beaten and _contains(families, which, other):
             return False
     return True
 
 
 @inner
 def _beats_subsets(
-    sets: _Sets, which: int, margin: float, words: Ints, keys: Ints, places: SmallInts
+    families: Families,
+    scores: Floats,
+    which: int,
+    margin: float,
+    words: Ints,
+    keys: Ints,
+    places: SmallInts,
 ) -> bool:
     """Return whether the set beats its proper subsets; looks each of them up in the hash table."""
-    first = sets.start[which]
-    everything = (1 << (sets.start[which + 1] - first)) - 1
+    members = families.members[families.set_start[which] : families.set_start[which + 1]]
+    everything = (1 << len(members)) - 1
     chosen = 0
     key = words[-1]
     for step in range(1, everything + 1):  # a Gray code: each step adds or removes one member
@@ -313,12 +336,12 @@ def _beats_subsets(
         while not (step >> bit) & 1:
             bit += 1
         chosen ^= 1 << bit
-        word = words[sets.members[first + bit]]
+        word = words[members[bit]]
         key = key + word if (chosen >> bit) & 1 else key - word
         slot = slot_of(keys, key)
         if chosen == everything or keys[slot] == 0:
             continue
         other = places[slot]
-        if not sets.scores[which] > sets.scores[other] + margin and _contains(sets, which, other):
+        if not scores[which] > scores[other] + margin and _contains(families, which, other):
             return False
     return True
