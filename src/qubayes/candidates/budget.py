@@ -1,4 +1,4 @@
-"""The search for candidate sets that fits the time and the memory, by forecasts."""
+"""Choice of the search for candidate sets that fits the time and the memory, by forecasts."""
 
 import logging
 import time
@@ -74,21 +74,28 @@ def affordable(
         return search
     costs = _Costs(dataset, search, Workers(workers.threads), limit, smaller, predict, on_progress)
     whole = costs.of(search)
-    whole_takes = f"{_named(whole)} would take {_about(whole.seconds)} for the candidate sets"
-    if whole.memory > memory:
-        whole_takes = f"{_named(whole)} {_needs(whole.memory, memory)}"
     if whole.fits(costs.allowed(whole), memory):
         if limit == inf and whole.seconds > _SECONDS_TO_WARN:
             other = next(costs.of_smaller(), None)
-            log.warning("%s%s", whole_takes, "" if other is None else f"; {_takes(other)}")
+            alternative = "" if other is None else f"; {_takes(other)}"
+            log.warning("%s%s", _whole_takes(whole, memory), alternative)
         return search
+    return _smaller_search(costs, whole, memory)
+
+
+def _smaller_search(costs: "_Costs", whole: Forecast, memory: float) -> CandidateSearch:
+    """Return the first smaller search that fits, with a warning; raise if none may be taken."""
+    limit = costs.limit
+    whole_takes = _whole_takes(whole, memory)
     tried, chosen = costs.first_that_fits(memory)
     limit_is = f"the limit is {limit:g} s"
-    if chosen is not None and smaller:
+    if chosen is not None and costs.smaller:
         taken = f"{_named(chosen)} is taken, {_about(chosen.seconds)}"
         log.warning("%s; %s: %s", whole_takes, limit_is, taken)
         return replace(
-            search, max_parents=chosen.max_parents, possible_parents=chosen.possible_parents
+            costs.search,
+            max_parents=chosen.max_parents,
+            possible_parents=chosen.possible_parents,
         )
     other_takes = f"; {_takes(tried[-1])}" if tried else ""
     choose = "" if chosen is None else "choose that, or "
@@ -157,7 +164,9 @@ def _check_memory(dataset: Dataset, search: CandidateSearch, memory: float) -> N
 
 def is_large(dataset: Dataset, search: CandidateSearch, limit: float) -> bool:
     """Return whether the search may take long; one among possible parents takes minutes."""
-    n, m, kept = dataset.n, search.max_parents, search.possible_parents
+    n = dataset.n
+    m = search.max_parents
+    kept = search.possible_parents
     if m < 1 or (kept is not None and limit == inf):
         return False
     if kept is None:
@@ -214,7 +223,8 @@ class _Costs:
 
     def of(self, search: CandidateSearch) -> Forecast:
         """Return the forecast of a search; one with too many sets to be numbered takes for ever."""
-        m, few = search.max_parents, search.possible_parents
+        m = search.max_parents
+        few = search.possible_parents
         if few not in self.made:
             self.made[few] = self._forecasts(few)
         if m > len(self.made[few]):
@@ -243,13 +253,13 @@ class _Costs:
         return made
 
     def _count_compilation(self, begins: bool) -> None:
-        """Leave the time between the beginning and the end of a compilation out of what was spent."""
+        """Leave the time of a compilation out of what was spent."""
         if self.smaller:
             self.spent += time.perf_counter() if begins else -time.perf_counter()
 
 
 def sizes(search: CandidateSearch, n: int) -> Iterator[tuple[int, int | None]]:
-    """Yield the (parents, possible parents) of smaller searches, from the best network to the worst.
+    """Yield the (parents, possible parents) of smaller searches, best networks first.
 
     Three parents among 20 possible ones give better networks than two among all, but among 10 they
     do not (docs/candidates.md).
@@ -273,6 +283,13 @@ def _named(forecast: Forecast) -> str:
     kept = forecast.possible_parents
     among = "" if kept is None else f" {option('possible_parents', kept)}"
     return option("max_parents", forecast.max_parents) + among
+
+
+def _whole_takes(whole: Forecast, memory: float) -> str:
+    """Return what the whole search takes: memory if it is too little, else time."""
+    if whole.memory > memory:
+        return f"{_named(whole)} {_needs(whole.memory, memory)}"
+    return f"{_named(whole)} would take {_about(whole.seconds)} for the candidate sets"
 
 
 def _needs(needed: float, memory: float) -> str:

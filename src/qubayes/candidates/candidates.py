@@ -113,7 +113,9 @@ class Candidates:
 
     def __str__(self) -> str:
         """Return the number of sets and where they come from, in one line."""
-        kind, most, kept = self.stamp.score, self.stamp.max_parents, self.stamp.possible_parents
+        kind = self.stamp.score
+        most = self.stamp.max_parents
+        kept = self.stamp.possible_parents
         limit = f", at most {most} parent{'s' * (most != 1)}" if most is not None else ""
         limit += f" among {kept} possible parents of each variable" if kept is not None else ""
         limit += f", {self.stamp.grown:,} of them grown on demand" if self.stamp.grown else ""
