@@ -178,29 +178,19 @@ _FORMAT = Format(
 
 
 def _read_binary(path: Path) -> Candidates:
-    """Return the candidate sets of a `.qbc` file, once its arrays are seen to be sets above a base, best first."""
+    """Return the candidate sets of a `.qbc` file; raise unless they are sets above a base."""
     facts, arrays = read_arrays(path, _FORMAT)
-    names, stamp = tuple(facts["names"]), Stamp.of(facts["stamp"])
+    names = tuple(facts["names"])
+    stamp = Stamp.of(facts["stamp"])
     found: list[Candidates] = []
-    for vertex_start, set_start, scores, members in (
-        (arrays[:4], arrays[4:]) if len(arrays) > 4 else (arrays,)
-    ):
+    for first in range(0, len(arrays), 4):
+        vertex_start, set_start, scores, members = arrays[first : first + 4]
         families = Families(vertex_start, set_start, members)
         each = Candidates(names, families, scores, stamp)
-        if not (
-            well_formed(families)
-            and bool((families.sizes >= 1).all())
-            and bool(np.isfinite(scores).all())
-            and bool((np.diff(scores) <= 0)[neighbours(vertex_start)].all())
-            and all(
-                base.issubset(parents)
-                for vertex in range(each.n)
-                if (base := set(each.base(vertex)))
-                for parents in families.sets_of(vertex)
-            )
-        ):
+        if not _is_ordered(each) or not all(_has_base(each, v) for v in range(each.n)):
             raise FormatError(
-                "the arrays do not describe sets of parents, best first; qubayes did not make the file"
+                "the arrays do not describe sets of parents, best first; "
+                "qubayes did not make the file"
             )
         found.append(each)
     if len(found) == 1:
@@ -211,3 +201,18 @@ def _read_binary(path: Path) -> Candidates:
             "the arrays do not describe an order of variables; qubayes did not make the file"
         )
     return replace(whole, plain=plain)
+
+
+def _is_ordered(candidates: Candidates) -> bool:
+    """Return whether every vertex has sets of parents with finite scores, best first."""
+    families = candidates.families
+    if not well_formed(families) or not bool((families.sizes >= 1).all()):
+        return False
+    descending = (np.diff(candidates.scores) <= 0)[neighbours(families.vertex_start)]
+    return bool(np.isfinite(candidates.scores).all() and descending.all())
+
+
+def _has_base(candidates: Candidates, vertex: int) -> bool:
+    """Return whether every set of the vertex contains the last one."""
+    base = set(candidates.base(vertex))
+    return not base or all(map(base.issubset, candidates.families.sets_of(vertex)))
