@@ -47,7 +47,7 @@ def exist(k: int, rows: Rows, formula: Formula) -> bool:
 
 
 def pay(sets: int, rows: Rows, kernel: object = find_sets) -> bool:
-    """Return whether bounds save more seconds than it takes to load, or to compile, their kernel."""
+    """Return whether bounds save more seconds than loading or compiling their kernel takes."""
     words = rows.bits.shape[1]
     seconds = sets * (words * _SECONDS_A_WORD if words else rows.codes.shape[1] * _SECONDS_A_ROW)
     if seconds <= _WORTH_LOADING:

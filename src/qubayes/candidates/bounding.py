@@ -1,4 +1,4 @@
-"""The kernel `find_sets`: the sets of the last level that may hold a candidate set, by upper bounds.
+"""The kernel `find_sets`: sets of the last level that may hold a candidate set, by upper bounds.
 
 Most sets of the last level hold no candidate. A set is V = P + {y, x}, P of k-2 members. For each P
 and y an upper bound on the sum of the terms of V is computed for all x together; only the sets
@@ -100,7 +100,7 @@ class TermBounds(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Memory of one thread, whatever the form of the rows. [., i] is of x = y + 1 + i."""
+    """Memory of one thread for both forms of rows. [., i] is of x = y + 1 + i."""
 
     members: Ints  # (k,) P, y and x
     starts: Ints  # (k, k) parts of ranks that hold for a whole P
@@ -410,7 +410,7 @@ def _rows(numbers: Floats) -> ByX:
 
 @inlined
 def _most_terms(by_x: ByX, i: int, share: float, log_share: float) -> float:
-    """Return the bound on the terms of V by its counts, if each cell has this share of the prior."""
+    """Return the bound on the terms of V by its counts, with this share of the prior a cell."""
     most: float = by_x.m0[i] + by_x.m1[i] * share + by_x.n_cells[i] * log_share
     return most
 

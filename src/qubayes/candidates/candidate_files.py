@@ -53,7 +53,7 @@ def read_candidates(path: str | Path) -> Candidates:
 
 
 def rename(candidates: Candidates, path: str | Path) -> Candidates:
-    """Return the candidate sets with the names in the file: those of a network, else one on each line of a text.
+    """Return the candidate sets with the names in the file: a network, or a text of one a line.
 
     A file of scores often numbers its variables. Numbers from 0 or from 1 choose the name of that
     place; other names are replaced in their order."""
@@ -63,8 +63,8 @@ def rename(candidates: Candidates, path: str | Path) -> Candidates:
         names = tuple(line.strip() for line in read_text(path).splitlines() if line.strip())
     if len(names) != candidates.n or len(set(names)) != len(names):
         raise FormatError(
-            f"{path} has {len(set(names))} different names for {candidates.n} variables; give a network, or a text with"
-            " one name on each line"
+            f"{path} has {len(set(names))} different names for {candidates.n} variables; "
+            "give a network, or a text with one name on each line"
         )
     numbers = [int(name) if name.isascii() and name.isdigit() else -1 for name in candidates.names]
     first = min(numbers)
@@ -75,7 +75,10 @@ def rename(candidates: Candidates, path: str | Path) -> Candidates:
 
 @contextmanager
 def _opened_text(path: Path) -> Iterator[IO[str]]:
-    """Yield the text of the file, unpacked if it begins as gzip does; bytes that are not UTF-8 become surrogates."""
+    """Yield the text of the file, unpacked if it begins as gzip does.
+
+    Bytes that are not UTF-8 become surrogates.
+    """
     with opened(path, packed=False) as file:
         packed = file.read(2) == b"\x1f\x8b"
     with opened(path, packed=packed) as file:
@@ -87,7 +90,7 @@ def _opened_text(path: Path) -> Iterator[IO[str]]:
 
 
 def _recognized(path: Path) -> str:
-    """Return the ending that the file should have: `.jkl` begins with a number, `.pss` with META or VAR."""
+    """Return the ending that fits: `.jkl` begins with a number, `.pss` with META or VAR."""
     with _opened_text(path) as text:
         for line in io.StringIO(text.read(1 << 16)):
             words = line.split()
@@ -119,8 +122,8 @@ def write_candidates(candidates: Candidates, path: str | Path) -> None:
     check_output(path, candidates.names)
     if plain is not None and ending(path) != _BINARY:
         raise FormatError(
-            f"cannot write {path}: the format holds no order of variables (before, not_ancestors); write .qbc, or give "
-            "the knowledge to `qubayes solve`"
+            f"cannot write {path}: the format holds no order of variables (before, not_ancestors); "
+            "write .qbc, or give the knowledge to `qubayes solve`"
         )
     if not np.isfinite(candidates.scores).all():
         raise FormatError(
@@ -162,7 +165,10 @@ def write_candidates(candidates: Candidates, path: str | Path) -> None:
 
 
 def _layout(facts: Facts) -> Layout:
-    """Return type and length of vertex_start, set_start, scores and members; twice where an order is expressed."""
+    """Return type and length of vertex_start, set_start, scores and members.
+
+    They come twice where an order is expressed.
+    """
     vertices, sets, members = sizes_of(facts)
     if not isinstance(facts.get("stamp"), dict):
         raise FormatError("the header does not hold a stamp")

@@ -71,7 +71,7 @@ class Stamp:
 
 
 def tolerance(base_score: float, rows: int = 0) -> float:
-    """Return the margin by which a set must beat each of its proper subsets to be a candidate set of the vertex.
+    """Return the margin by which a candidate set must beat each of its proper subsets.
 
     A set W is kept iff score(W) > best score of a proper subset + tolerance. 2^-46 of the base's
     score covers the rounding of a sum over the cells of a table, with which scores that are equal
@@ -160,11 +160,17 @@ class Candidates:
 
     @property
     def base_scores(self) -> Floats:
-        """Score of each vertex with its base alone; they sum to the score of the empty graph if nothing is required."""
+        """Score of each vertex with its base alone.
+
+        They sum to the score of the empty graph if nothing is required.
+        """
         return self.scores[self.families.vertex_start[1:] - 1]
 
     def parents_at(self, choice: npt.ArrayLike) -> tuple[VertexSet, ...]:
-        """Return the parents of each vertex for one set of each: without members that only express an order."""
+        """Return the parents of each vertex for one set of each.
+
+        Members that only express an order are left out.
+        """
         sets = self.families.sets_at(choice)
         if self.plain is None:
             return sets
@@ -192,7 +198,10 @@ def in_order(
     scores: Floats,
     stamp: Stamp,
 ) -> Candidates:
-    """Return the sets in the order that `Candidates` promises; set s has sizes[s] members and belongs to owners[s]."""
+    """Return the sets in the order that `Candidates` promises.
+
+    Set s has sizes[s] members and belongs to owners[s].
+    """
     start = np.cumsum(sizes) - sizes
     order = np.lexsort((sizes, -scores, owners))
     tied = np.all([np.diff(values[order]) == 0 for values in (owners, sizes, scores)], axis=0)
@@ -210,7 +219,10 @@ def in_order(
 
 
 def example(vertices: int = 8) -> Candidates:
-    """Return random candidate sets, made without a kernel: to compile or load kernels before a clock starts."""
+    """Return random candidate sets: to compile or load kernels before a clock starts.
+
+    No kernel makes them.
+    """
     random = np.random.default_rng(0)
     lists, scores = [], []
     for vertex in range(vertices):

@@ -25,7 +25,7 @@ _FORMAT = 4
 
 
 class Checkpoint:
-    """The blocks that are done. Use as a context manager; the file stays, for its owner to remove."""
+    """The blocks that are done, as a context manager. The file stays, for its owner to remove."""
 
     def __init__(self, path: Path, search: dict[str, object], *, resume: bool) -> None:
         self.path = path

@@ -1,7 +1,8 @@
 """Numbers of rows in each joint state of a set of variables: a prefix once, then each last member.
 
 Where every variable has at most two observed states, rows are bits; otherwise rows carry the label
-of their state. Counts are written to two rows of one array: the values, and how often each occurs."""
+of their state. Counts are written to two rows of one array: the values, and how often each
+occurs."""
 
 from typing import Any, NamedTuple
 
@@ -39,7 +40,7 @@ class Rows(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """Rows with the memory of one thread. Depth d: partition by the first d members of the prefix."""
+    """Rows with the memory of one thread. Depth d: partition by the first d of the prefix."""
 
     codes: AnyArray  # (n, R)
     observed: Ints  # (n,)

@@ -64,7 +64,8 @@ class Forecast:
     possible_parents: int | None = None
 
     HEAD: ClassVar[str] = (
-        f"{'m':>2} {'sets to score':>18} {'seconds':>10} {'memory':>9} {'candidates':>11} {'bits':>8}"
+        f"{'m':>2} {'sets to score':>18} {'seconds':>10} {'memory':>9} "
+        f"{'candidates':>11} {'bits':>8}"
     )
 
     def fits(self, seconds: float, memory: float) -> bool:
@@ -372,7 +373,7 @@ def _among_some(
 def _screened(
     dataset: Dataset, search: CandidateSearch, workers: Workers, sample: float
 ) -> tuple[float, float, dict[int, VertexSet]]:
-    """Return the seconds to rank single parents and to find partners, and parents of some variables."""
+    """Return the seconds to rank single parents and to find partners, and some parents."""
     most = search.possible_parents or 0
     allowed = search.knowledge.resolve(dataset.names, search.max_parents)
     pairs = prepare_pairs(dataset, search.score.formula(dataset.rows))
@@ -380,17 +381,19 @@ def _screened(
     cells = [float(pairs.kinds[block, 1].sum()) for block in blocks]
     # On one thread: a product of matrices takes all of them.
     singles = tried(best_parents, (pairs, allowed, most), blocks, cells, Workers(1), sample=sample)
-    ranked = {child: best for found in singles.results for child, best in found.items()}
-    tasks = [
-        block[start : start + _CHILDREN]
-        for block in blocks_with_singles(pairs.sample, ranked, most)
-        for start in range(0, len(block), _CHILDREN)
-    ]
+    ranked: dict[int, list[int]] = {}
+    for best in singles.results:
+        ranked.update(best)
+    tasks = []
+    for block in blocks_with_singles(pairs.sample, ranked, most):
+        tasks += [block[start : start + _CHILDREN] for start in range(0, len(block), _CHILDREN)]
     shared = pairs.sample, allowed, most
     with_partners(shared, tasks[0][:1])  # compiles or loads the kernels
     sizes = [float(len(task)) for task in tasks]
     partners = tried(with_partners, shared, tasks, sizes, workers, sample=sample)
-    kept = {child: parents for found in partners.results for child, parents in found.items()}
+    kept: dict[int, VertexSet] = {}
+    for found in partners.results:
+        kept.update(found)
     return singles.seconds * sum(pairs.kinds[:, 1].tolist()), partners.seconds * dataset.n, kept
 
 

@@ -270,7 +270,7 @@ def _refuse_too_many(names: Sequence[str], required: list[set[int]], limits: Seq
 
 
 def refuse_ancestors(knowledge: Knowledge) -> None:
-    """Raise if ancestors are required: a set that scores less than its subset may be needed for the path."""
+    """Raise if ancestors are required: the path may need a set that scores less than its subset."""
     for first, second in knowledge.ancestors:
         raise ConstraintError(
             f"that {first!r} is an ancestor of {second!r} cannot be expressed by candidate sets; "

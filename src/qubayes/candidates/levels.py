@@ -1,4 +1,4 @@
-"""Levels: level k scores all sets of k variables in blocks, and makes the tables for level k + 1."""
+"""Levels: level k scores all sets of k variables in blocks and fills the tables of level k + 1."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -298,7 +298,7 @@ def prefixes_of(level: Level, heads: tuple[int, int]) -> SmallInts:
 
 
 def _extended(heads: Ints, n: int, k: int, length: int) -> SmallInts:
-    """Return (., length) the first members of the sets of k variables with these heads, in order."""
+    """Return (., length) first members of the sets of k variables with these heads, in order."""
     prefixes = heads
     for depth in range(heads.shape[1], length):
         first = prefixes[:, -1] + 1 if depth else np.zeros(1, np.int64)

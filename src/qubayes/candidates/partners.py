@@ -96,7 +96,7 @@ def _sum_at(prior: Any, reference: float, sums: Floats) -> Floats:
 
 
 def _tables(rows: int, reference: tuple[float, float]) -> Floats:
-    """Return (2, rows + 1, 3) terms of each count, for cells and for joint states of the parents."""
+    """Return (2, rows + 1, 3) terms of each count, for cells and for states of the parents."""
     tables = np.zeros((2, rows + 1, 3))
     counts = np.arange(1.0, rows + 1.0)
     for table, prior in zip(tables, reference, strict=True):
@@ -201,7 +201,7 @@ def _count(rows: Any, hot: Any, counts: Any, totals: Any) -> None:
 
 @inner
 def _add_terms(counts: Any, size: Any, first: Any, table: Any, sums: Any) -> None:
-    """Add the terms of the counts of each variable; they sum to `size` with that of its first state."""
+    """Add the terms of the counts of each variable; the count of its first state is the rest."""
     for variable in range(len(sums)):
         rest = size
         term = slope = seen = 0.0

@@ -1,8 +1,8 @@
 """Candidate sets of scores computed elsewhere (files, own functions); from data: `identify.py`.
 
-A candidate set beats each of its proper subsets (paper, Definition `CPS`). Only the sets that are given
-compete. The 2^k - 1 proper subsets of a set of k parents are looked up in a hash table; where they
-far outnumber the sets of its vertex, the set is compared with each of those instead."""
+A candidate set beats each of its proper subsets (paper, Definition `CPS`). Only the sets that are
+given compete. The 2^k - 1 proper subsets of a set of k parents are looked up in a hash table;
+where they far outnumber the sets of its vertex, the set is compared with each of those instead."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -163,7 +163,7 @@ def prune_families(
 
 
 def _checked(names: tuple[str, ...], families: Families, scores: Floats) -> Families:
-    """Return the sets with ascending members; raise unless they are scored sets of other variables."""
+    """Return the sets with ascending members; raise unless they are sets of other variables."""
     starts = families.set_start
     owners = families.member_owners
     members = families.members

@@ -234,9 +234,9 @@ def _set_bases(n: int, length: int, binomials: Ints, visit: Visit) -> int:
 def base_rank(
     prefix: Ints, length: int, skip: int, skip_too: int, size: int, binomials: Ints
 ) -> int:
-    """Return the lexicographic rank of a set of `size`: the prefix without the positions skip and skip_too.
+    """Return the lexicographic rank of the prefix without the positions skip and skip_too.
 
-    If one member x is still to come, subtract n - 1 - x.
+    The set has `size` members. If one member x is still to come, subtract n - 1 - x.
     """
     rank = binomials[size, 0] - 1
     for j in range(length):
@@ -376,7 +376,7 @@ def _joint_states(members: Ints, children: Records) -> float:
 
 @inner
 def _with_edges(score: float, t: int, members: Ints, constraints: Constraints) -> float:
-    """Return the score of child v_t with the priors of its edges; -inf without a required parent."""
+    """Return the score of child v_t with priors of its edges; -inf without a required parent."""
     child = members[t]
     edges = constraints.edges[child]
     held = 0

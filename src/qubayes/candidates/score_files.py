@@ -1,4 +1,4 @@
-"""Text files of local scores: Jaakkola's format (`.jkl`, `.scores`) and that of URLearning (`.pss`).
+"""Text files of scores: Jaakkola's format (`.jkl`, `.scores`) and that of URLearning (`.pss`).
 
 `.jkl`, as GOBNILP, blip and MINOBS read and write it: the number of variables; for each variable a
 line `name count` and `count` lines `score k parent1 ... parentk`. Lines that begin with `#` are
@@ -48,7 +48,7 @@ class _Lines:
         return self.text.endswith("\n")
 
     def next(self, expected: str) -> list[str]:
-        """Return the words of the next line; raise an error that names what was expected if the file ends here."""
+        """Return the words of the next line; raise if the file ends here."""
         words = next(self._words, None)
         if words is None:
             raise FormatError(
@@ -143,8 +143,8 @@ class _Listing:
         for number in np.flatnonzero(vertices < 0).tolist():
             word = next(islice(self._numbers, number, None))
             raise FormatError(
-                f"line {self._numbers.seen_at[number]}: parent {shown(word)} is not a variable of the file; "
-                "each needs its own section"
+                f"line {self._numbers.seen_at[number]}: parent {shown(word)} is not a variable of "
+                "the file; each needs its own section"
             )
         families = Families(
             np.append(np.array(self._vertex_start, dtype=np.int64), self.sets),
@@ -180,12 +180,14 @@ def read_jkl(file: IO[str]) -> Candidates:
                 words[1] != str(size) and lines.count(words[1], "the number of parents") != size
             ):
                 raise lines.error(
-                    f"{shown(lines.text.strip())} is not 'score k parent1 ... parentk' with k parents"
+                    f"{shown(lines.text.strip())} is not 'score k parent1 ... parentk' "
+                    "with k parents"
                 )
             listing.add(score, words[2:])
     for words in lines:
         raise lines.error(
-            f"{shown(' '.join(words))} comes after the last of {variables} variables; expected the end"
+            f"{shown(' '.join(words))} comes after the last of {variables} variables; "
+            "expected the end"
         )
     if not lines.comments:
         return listing.finish(Stamp())
@@ -235,8 +237,8 @@ def check_words(names: Sequence[str], kind: str) -> None:
     for name in names:
         if name.split() != [name] or name.startswith("#") or not _is_unicode(name):
             raise FormatError(
-                f"{kind} files cannot hold the name {shown(name)} (white space, a leading '#', nothing at all or no "
-                f"Unicode text); rename the variable, or write a .qbc file"
+                f"{kind} files cannot hold the name {shown(name)} (white space, a leading '#', "
+                f"nothing at all or no Unicode text); rename the variable, or write a .qbc file"
             )
 
 

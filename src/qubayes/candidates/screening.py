@@ -38,7 +38,7 @@ _LONGEST_TABLE = 1 << 17  # terms of counts beyond this are not tabulated but co
 def possible_parents(
     dataset: Dataset, score: Score, allowed: Allowed, most: int, workers: Workers | None = None
 ) -> tuple[VertexSet, ...]:
-    """Return for each child its required parents and `most` others: best singles, their partners."""
+    """Return for each child its required parents and `most` others: singles and partners."""
     workers = workers or Workers()
     pairs = prepare_pairs(dataset, score.formula(dataset.rows))
     blocks = blocks_of_children(pairs.kinds)
@@ -128,7 +128,7 @@ def _allowed_alone(allowed: Allowed, child: int, scores: Floats) -> Floats:
 def with_partners(
     shared: tuple[Pairs, Allowed, int], block: Sequence[tuple[int, list[int]]]
 ) -> dict[int, VertexSet]:
-    """Return the possible parents of the children of a block, from (child, its best single parents).
+    """Return the possible parents of the children of a block of (child, best single parents).
 
     A child that may have one parent only keeps single parents; others fill up with them where
     partners are lacking."""

@@ -41,7 +41,7 @@ class Formula(NamedTuple):
     penalty: float = 0.0
 
     def is_evidence(self, rows: int) -> bool:
-        """Whether the score is a log marginal likelihood: with a prior; or, approximately, with the penalty of BIC."""
+        """Whether the score is a log marginal likelihood: with a prior, or as BIC approximately."""
         return self.prior > 0.0 or (self.penalty > 0.0 and isclose(self.penalty, bic_penalty(rows)))
 
 
@@ -104,8 +104,8 @@ class Score:
             raise SettingError(f"score '{self.name}' is unknown; choose one of {names}")
         if not LEAST_ESS <= self.ess <= LARGEST_ESS:
             raise SettingError(
-                f"equivalent sample size {self.ess}; give a positive number from {LEAST_ESS} to {LARGEST_ESS}, usually "
-                "1 to 10"
+                f"equivalent sample size {self.ess}; give a positive number from {LEAST_ESS} to "
+                f"{LARGEST_ESS}, usually 1 to 10"
             )
 
     def formula(self, rows: int) -> Formula:
@@ -167,7 +167,7 @@ class FamilyCounts(NamedTuple):
 
 
 def local_score(dataset: Dataset, child: int, parents: Sequence[int], score: Score) -> float:
-    """Return log S_i(parents) of the vertex `child`; the sum over vertices is the score of a network.
+    """Return log S_i(parents) of the vertex `child`; a network's score is their sum.
 
     The two sums of a Bayesian score (paper, Appendix D.1) are of the order N log N, and a score
     near 0 is their difference. So N log N − N, which they share, is taken from both first: Σ_jk
@@ -228,7 +228,7 @@ def count(dataset: Dataset, child: int, parents: Sequence[int]) -> FamilyCounts:
 
 
 def rising(count: int, prior: float) -> float:
-    """Return term(count, prior) = lnΓ(count + prior) − lnΓ(prior); count log count where the prior is 0.
+    """Return term(count, prior) = lnΓ(count + prior) − lnΓ(prior); count log count if prior = 0.
 
     By `math`, not scipy: to load that takes longer than all the work on a small data set. Kernels
     compile this, too."""
@@ -244,13 +244,13 @@ def rising(count: int, prior: float) -> float:
 
 
 def stirling(x: float) -> float:
-    """Return lnΓ(x) − (x − 1/2) log x + x − log √2π for x of LARGE or more, by the series in 1/x, 1/x^3, ..."""
+    """Return lnΓ(x) − (x − 1/2) log x + x − log √2π for x >= LARGE, by the series in 1/x."""
     s = 1.0 / (x * x)
     return ((((1 / 1188 * s - 1 / 1680) * s + 1 / 1260) * s - 1 / 360) * s + 1 / 12) / x
 
 
 def _surplus(count: int, prior: float) -> float:
-    """Return `rising` less count log count − count, by Stirling's series: nothing large is subtracted."""
+    """Return `rising` less count log count − count: by Stirling's series nothing large cancels."""
     if count + prior < LARGE:
         return rising(count, prior) - count * log(count) + count
     head = count * log1p(prior / count)

@@ -52,7 +52,9 @@ def term_row(width: int, prior: float) -> Floats:
 
 @lru_cache(maxsize=4)
 def power_series(width: int) -> Floats:
-    """(width, SERIES) coefficient of s^p in Σ_{0<j<c} log(j + s), as log(j + s) = log j − Σ_p (−s/j)^p / p."""
+    """Return (width, SERIES) the coefficient of s^p in Σ_{0<j<c} log(j + s).
+
+    It follows from log(j + s) = log j − Σ_p (−s/j)^p / p."""
     j = np.arange(1, width - 1, dtype=float)
     terms = np.zeros((width, SERIES))
     terms[2:, 0] = np.log(j)
@@ -71,10 +73,10 @@ def sum_terms(
     counts: SmallInts,
     n_values: int,
 ) -> float:
-    """Return Σ times · term(value, prior), by table, power series or one by one; key = formula.prior / prior.
+    """Return Σ times · term(value, prior), by table, power series or one by one.
 
-    moments[p] becomes Σ times · series[value, p], with which the sum is a polynomial in the prior;
-    moments[0] is NaN until then."""
+    key = formula.prior / prior. moments[p] becomes Σ times · series[value, p], with which the sum is
+    a polynomial in the prior; moments[0] is NaN until then."""
     total = 0.0
     if not 0.0 < prior <= SMALL_PRIOR:
         row = _find(tables.keys, key)
