@@ -21,7 +21,15 @@ from .dataset import (
     code_type,
 )
 from .intervals import Intervals, cut, interval_names
-from .spelling import INTEGER, NUMBER, TRUTH, is_missing, one_spelling, plain_spelling, text_of
+from .spelling import (
+    INTEGER_PATTERN,
+    NUMBER_PATTERN,
+    TRUTH,
+    is_missing,
+    one_spelling,
+    plain_spelling,
+    text_of,
+)
 
 log = logging.getLogger("qubayes")
 
@@ -96,7 +104,7 @@ def values_of(names: Sequence[str], found: Mapping[str, Any], dtype: np.dtype[An
     def value_of(name: str) -> Any:
         plain = plain_spelling(name)
         value = found.get(name, found.get(plain, name))
-        if value is name and dtype.kind in "iuf" and NUMBER.fullmatch(plain):
+        if value is name and dtype.kind in "iuf" and NUMBER_PATTERN.fullmatch(plain):
             return float(plain)
         return value
 
@@ -126,14 +134,14 @@ def array_of(values: Sequence[Any]) -> AnyArray:
 
 
 def with_values(column: Column) -> Column:
-    """Return the column of a file of text with truth values and whole numbers as data frames read them."""
+    """Return the column of a file of text with truth values and whole numbers as in data frames."""
     texts = column.distinct
     if isinstance(texts, np.ndarray) or len(texts) > MOST_STATES + len(MISSING_TOKENS):
         return column
     present = [text for text in texts if text not in MISSING_TOKENS]
     if present and all(TRUTH.get(text, text) in ("true", "false") for text in present):
         return column._replace(own=np.array([TRUTH.get(text, text) == "true" for text in texts]))
-    if present and all(map(INTEGER.fullmatch, present)):
+    if present and all(map(INTEGER_PATTERN.fullmatch, present)):
         return column._replace(
             own=array_of([0 if text in MISSING_TOKENS else int(text) for text in texts])
         )
@@ -251,7 +259,7 @@ def _states_of_present(
         return _number_states(column.name, numbers, counts, settings)
     texts = _texts(column, present)
     if bins is not None and texts:
-        example = next((text for text in texts if not NUMBER.fullmatch(text)), "")
+        example = next((text for text in texts if not NUMBER_PATTERN.fullmatch(text)), "")
         raise DataError(f"column {column.name!r} holds text such as {example!r}; bins need numbers")
     return _sorted_states(column.name, one_spelling(texts), whole=False)
 
@@ -289,9 +297,9 @@ def _numbers(column: Column, present: Ints) -> AnyArray | list[int] | None:
         numbers: AnyArray = column.distinct[present]
     else:
         texts = [column.distinct[i] for i in present]
-        if not all(map(NUMBER.fullmatch, texts)) or not texts:
+        if not all(map(NUMBER_PATTERN.fullmatch, texts)) or not texts:
             return None
-        if all(map(INTEGER.fullmatch, texts)):
+        if all(map(INTEGER_PATTERN.fullmatch, texts)):
             return [int(text) for text in texts]
         numbers = np.array([float(text) for text in texts])
     if not np.isfinite(numbers).all():
@@ -307,9 +315,7 @@ def _number_states(
     """Return the states of numbers: intervals where they are asked for, else whole numbers."""
     bins = _own_bins(name, settings)
     if bins is not None and not isinstance(bins, int):
-        bounds = [float(bound) for bound in bins]
-        values = np.array([float(number) for number in numbers])
-        return interval_names(bounds, bounds[0]), np.searchsorted(bounds, values, side="right")
+        return _between(bins, numbers)
     whole = _are_whole(numbers)
     if isinstance(settings.bins, int) and not (whole and len(numbers) <= MOST_CODES):
         bins = settings.bins
@@ -324,6 +330,13 @@ def _number_states(
     if not whole:
         raise _continuous(name, [float(number) for number in numbers])
     return _sorted_states(name, [str(int(number)) for number in numbers], whole=True)
+
+
+def _between(bins: Sequence[float], numbers: AnyArray | list[int]) -> tuple[tuple[str, ...], Ints]:
+    """Return the names of the intervals between these bounds, and the interval of each number."""
+    bounds = [float(bound) for bound in bins]
+    values = np.array([float(number) for number in numbers])
+    return interval_names(bounds, bounds[0]), np.searchsorted(bounds, values, side="right")
 
 
 def _are_whole(numbers: AnyArray | list[int]) -> bool:
@@ -345,7 +358,7 @@ def _continuous(name: str, numbers: list[float]) -> DataError:
 
 
 def _sorted_states(name: str, texts: list[str], *, whole: bool) -> tuple[tuple[str, ...], Ints]:
-    """Return the distinct texts as states, sorted as text or numbers; and the state of each text."""
+    """Return the distinct texts as states, sorted as text or numbers; the state of each text."""
     different = set(texts)
     if len(different) > MOST_STATES:
         bins = (
@@ -382,9 +395,10 @@ def _declared_states(column: Column, texts: list[str]) -> tuple[tuple[str, ...],
 
 
 def _numbered_states(name: str, count: int, texts: list[str]) -> tuple[str, ...]:
-    """Return the names of this number of states: 0, 1, ... or 1, 2, ... if the texts are such numbers.
+    """Return the names of this number of states.
 
-    Else they are the texts, and placeholders for states that do not occur."""
+    They are 0, 1, ... or 1, 2, ... if the texts are such numbers, else the texts, and placeholders
+    for states that do not occur."""
     different = set(texts)
     for first in (0, 1):
         numbers = tuple(map(str, range(first, first + count)))
@@ -395,7 +409,7 @@ def _numbered_states(name: str, count: int, texts: list[str]) -> tuple[str, ...]
             f"column {name!r} is declared with {count} states and holds {len(different)};"
             " correct the declaration or the data"
         )
-    seen = sorted(different, key=int if all(map(INTEGER.fullmatch, texts)) else None)
+    seen = sorted(different, key=int if all(map(INTEGER_PATTERN.fullmatch, texts)) else None)
     return (*seen, *(f"unseen{i + 1}" for i in range(count - len(seen))))
 
 
@@ -405,7 +419,7 @@ def _in_intervals(texts: list[str], intervals: Intervals) -> list[str]:
     known = set(intervals)
     placed = list(texts)
     for i, text in enumerate(texts):
-        if text not in known and NUMBER.fullmatch(text):
+        if text not in known and NUMBER_PATTERN.fullmatch(text):
             placed[i] = names[bisect_right(bounds, float(text))]
     return placed
 

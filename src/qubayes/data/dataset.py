@@ -68,14 +68,14 @@ class Dataset:
 
     @property
     def kind(self) -> Kind:
-        """Whether the variables are discrete, continuous, or some of them the one and some the other."""
+        """Whether the variables are all discrete, all continuous, or mixed."""
         if not self.numbers:
             return "discrete"
         return "continuous" if len(self.numbers) == self.n else "mixed"
 
     @cached_property
     def checksum(self) -> str:
-        """sha256 of names, states and cells: the same data give the same checksum from any file format."""
+        """sha256 of names, states and cells; the same data give the same from any file format."""
         digest = hashlib.sha256(repr((self.names, self.states)).encode())
         # as one array of four bytes a code they would take eight times their memory
         for codes in self.codes:
@@ -93,7 +93,9 @@ class Dataset:
         return replace(self, names=names, states=states, codes=self.codes[variables], numbers=kept)
 
     def with_plain_states(self) -> "Dataset":
-        """Return the data with other names for states that mean a missing value in a text file: NA becomes state_NA."""
+        """Return the data with other names for states that a text file would read as missing.
+
+        NA becomes state_NA."""
 
         def renamed(states: tuple[str, ...]) -> tuple[str, ...]:
             names = list(states)
@@ -131,13 +133,14 @@ class Dataset:
     def __str__(self) -> str:
         dropped = f" ({self.dropped} more with missing values were dropped)" if self.dropped else ""
         lines = [
-            f"Dataset: {self.rows} rows{dropped} of {self.n} variables, arities from {self.arities_from}"
+            f"Dataset: {self.rows} rows{dropped} of {self.n} variables,"
+            f" arities from {self.arities_from}"
         ]
         for name, states in islice(zip(self.names, self.states, strict=True), _SHOWN):
             lines.append(f"  {name}: {len(states)} states {some(states)}")
-        return "\n".join(
-            [*lines, f"  and {self.n - _SHOWN} variables more"] if self.n > _SHOWN else lines
-        )
+        if self.n > _SHOWN:
+            lines.append(f"  and {self.n - _SHOWN} variables more")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """Return the first rows as a table, for notebooks."""
@@ -152,7 +155,8 @@ class Dataset:
             for codes in self.codes[:_SHOWN, :10].T.tolist()
         ]
         title = escape(str(self).partition("\n")[0])
-        return f"<p>{title}</p><table><thead>{row('th', names)}{counts}</thead><tbody>{''.join(rows)}</tbody></table>"
+        head = f"<thead>{row('th', names)}{counts}</thead>"
+        return f"<p>{title}</p><table>{head}<tbody>{''.join(rows)}</tbody></table>"
 
 
 def make_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
@@ -187,21 +191,24 @@ def write(dataset: Dataset, path: str | Path) -> None:
     for name, states in zip(dataset.names, dataset.states, strict=True):
         if lost := sorted(MISSING_TOKENS.intersection(states)):
             raise FormatError(
-                f"the state {lost[0]!r} of {name!r} means a missing value in a {ending} file; rename it"
-                " (`Dataset.with_plain_states`), or write .parquet"
+                f"the state {lost[0]!r} of {name!r} means a missing value in a {ending} file;"
+                " rename it (`Dataset.with_plain_states`), or write .parquet"
             )
     if ending == ".dat":
         for text in (*dataset.names, *(state for states in dataset.states for state in states)):
             if not text or text.startswith("#") or any(c.isspace() for c in text):
                 raise FormatError(
-                    f"a .dat file cannot hold the name {text!r} (blanks in it, or `#` first); write .csv instead"
+                    f"a .dat file cannot hold the name {text!r} (blanks in it, or `#` first);"
+                    " write .csv instead"
                 )
     with replacing(path) as file:
         write_rows(dataset, file, {".csv": ",", ".tsv": "\t", ".dat": " "}[ending])
 
 
 def write_rows(dataset: Dataset, file: IO[Any], separator: str = ",") -> None:
-    """Write a header and the state names of each row to an open text file; arities too if blanks separate."""
+    """Write a header and the state names of each row to an open text file.
+
+    If blanks separate, the numbers of states follow the header."""
 
     def field(text: str) -> str:
         if (

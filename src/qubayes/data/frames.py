@@ -115,10 +115,9 @@ def _text_column(name: str, series: "nw.Series[Any]") -> Column:
 
 
 def _categorical_column(name: str, series: "nw.Series[Any]") -> Column:
-    """Return a column of categories, which are its declared states; a Categorical of polars declares none.
+    """Return a column of categories, which are its declared states.
 
-    narwhals gives only the categories that occur.
-    """
+    A Categorical of polars declares none. narwhals gives only the categories that occur."""
     native = series.to_native()
     # pandas, where categories may be numbers
     if hasattr(native, "cat") and hasattr(native.cat, "categories"):

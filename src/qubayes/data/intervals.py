@@ -54,9 +54,9 @@ def interval_names(bounds: list[float], least: float) -> tuple[str, ...]:
 def cut(
     numbers: AnyArray | Sequence[int], counts: Ints, bins: int, method: BinMethod
 ) -> tuple[tuple[str, ...], Ints]:
-    """Return the names of at most `bins` intervals, none of them empty; the interval of each number.
+    """Return the names of at most `bins` intervals, and the interval of each number.
 
-    `counts` are the rows of each number."""
+    No interval is empty. `counts` are the rows of each number."""
     values = np.array([float(number) for number in numbers])
     # 0.0 and -0.0 are one number in two spellings
     ordered, places = np.unique(values, return_inverse=True)

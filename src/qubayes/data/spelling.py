@@ -9,8 +9,8 @@ import numpy as np
 
 from ..foundation.errors import DataError
 
-INTEGER = re.compile(r"0|-?[1-9][0-9]{0,299}")  # a float still holds 300 digits
-NUMBER = re.compile(
+INTEGER_PATTERN = re.compile(r"0|-?[1-9][0-9]{0,299}")  # a float still holds 300 digits
+NUMBER_PATTERN = re.compile(
     r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?inf(?:inity)?",
     re.IGNORECASE,
 )
@@ -71,18 +71,22 @@ def one_spelling(texts: list[str]) -> list[str]:
         if all(map(_TIME.fullmatch, texts)):
             return [time.fromisoformat(text).isoformat() for text in texts]
         if all(map(_MOMENT.fullmatch, texts)):
-            moments = [datetime.fromisoformat(text) for text in texts]
-            if all(moment.time() == time() and moment.tzinfo is None for moment in moments):
-                return [moment.date().isoformat() for moment in moments]
-            return [moment.isoformat(" ") for moment in moments]
+            return _moments([datetime.fromisoformat(text) for text in texts])
     return texts
+
+
+def _moments(moments: list[datetime]) -> list[str]:
+    """Return moments as text; as dates if all are midnights without a time zone."""
+    if all(moment.time() == time() and moment.tzinfo is None for moment in moments):
+        return [moment.date().isoformat() for moment in moments]
+    return [moment.isoformat(" ") for moment in moments]
 
 
 def plain_spelling(text: str) -> str:
     """Return one spelling for all of a truth value, a whole number, a date or a time.
 
     Other texts are returned as they are."""
-    if NUMBER.fullmatch(text) and float(text).is_integer():
+    if NUMBER_PATTERN.fullmatch(text) and float(text).is_integer():
         return str(int(float(text)))
     with suppress(ValueError):  # of the 31st of February
         if _MOMENT.fullmatch(text):

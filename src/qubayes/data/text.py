@@ -34,7 +34,8 @@ _OTHER, _QUOTE, _BLANK, _SEPARATOR, _NEWLINE = range(5)  # classes of bytes
 _DONE, _FULL, _RAGGED, _UNCLOSED, _AFTER_QUOTE = range(5)  # why a scan stopped
 _PROBLEMS = {
     _UNCLOSED: "a quotation mark that is never closed; close it, or double it inside quotes",
-    _AFTER_QUOTE: "text after a closing quotation mark; double quotation marks inside a quoted field",
+    _AFTER_QUOTE: "text after a closing quotation mark;"
+    " double quotation marks inside a quoted field",
 }
 
 
@@ -79,7 +80,9 @@ def read_gobnilp(path: Path) -> list[Column]:
 
 
 def looks_like_fimi(path: Path) -> bool:
-    """Return True if a `.dat` file holds item sets: whole numbers, not codes below arities in line 2."""
+    """Return True if a `.dat` file holds item sets.
+
+    It then has whole numbers only, which are not codes below numbers of states in line 2."""
     with opened(path) as file:
         rows = [fields for _, fields in islice(_lines_with_fields(path, file), 1000)]
     for field in chain.from_iterable(rows):
@@ -94,7 +97,7 @@ def looks_like_fimi(path: Path) -> bool:
 
 
 def read_fimi(path: Path) -> list[Column]:
-    """Return a column for each item, in numeric order: "1" where the transaction has it, else "0"."""
+    """Return a column for each item, in numeric order: "1" where a transaction has it, else "0"."""
     content = read_bytes(path)
     if not content:
         raise FormatError(f"{path} is empty; give a transaction of item numbers on each line")
@@ -197,7 +200,7 @@ class _Field(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """A hash table of texts, with open addressing; value v is texts[offsets[v] : offsets[v + 1]]."""
+    """A hash table with open addressing; value v is texts[offsets[v] : offsets[v + 1]]."""
 
     slots: Ints  # a value, or -1; half of the slots stay empty
     keys: Ints  # of each value: its column, whether it has doubled quotation marks, its hash

@@ -1,4 +1,4 @@
-"""Names of the array types that kernels take, and the container of our own binary files: facts and arrays.
+"""Names of the array types that kernels take; our own binary files of facts and arrays.
 
 A file is, all numbers little endian: the magic (16 bytes), version and length of the header (4
 bytes each); the header (JSON, the facts); the arrays one after the other, as the format lays them
@@ -97,7 +97,8 @@ def read_arrays(path: Path, kind: Format) -> tuple[Facts, list[AnyArray]]:
         body = sum(length * np.dtype(number).itemsize for number, length in layout)
         if size != len(start) + len(header) + body + _END.size:
             raise FormatError(
-                f"the file has {size} bytes and its header promises {body} in arrays; it was cut short"
+                f"the file has {size} bytes and its header promises {body} in arrays;"
+                " it was cut short"
             )
         checksum = zlib.crc32(header, zlib.crc32(start))
         arrays = [np.empty(length, dtype=number) for number, length in layout]
@@ -107,7 +108,8 @@ def read_arrays(path: Path, kind: Format) -> tuple[Facts, list[AnyArray]]:
                 part = view[begin : begin + _BLOCK]
                 if file.readinto(part) != len(part):  # type: ignore[attr-defined]
                     raise FormatError(
-                        "the file became shorter while it was read; read it again when it is finished"
+                        "the file became shorter while it was read;"
+                        " read it again when it is finished"
                     )
                 checksum = zlib.crc32(part, checksum)
         if file.read(_END.size) != _END.pack(checksum):

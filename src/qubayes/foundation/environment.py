@@ -25,7 +25,7 @@ _PACKAGES = ("qubayes", "numpy", "scipy", "numba", "highspy", "dimod", "polars")
 
 
 def address_limit() -> int | None:
-    """Return the bytes of address space that this process may take (`ulimit -v`), or None without a limit."""
+    """Return the bytes of address space that this process may take (`ulimit -v`), or None."""
     if not resource:
         return None
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
@@ -33,7 +33,7 @@ def address_limit() -> int | None:
 
 
 def peak_memory() -> int:
-    """Return the most bytes of memory that this process has had so far; 0 where the system does not say (Windows)."""
+    """Return the most bytes of memory that this process has had so far; 0 if unknown (Windows)."""
     if not resource:
         return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -68,7 +68,7 @@ def memory_here() -> int | None:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of this program, of Python and of the packages that results may depend on."""
+    """Return the versions of this program, Python and the packages that results may depend on."""
     found = {"python": platform.python_version(), "system": f"{sys.platform} {platform.machine()}"}
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
@@ -111,8 +111,11 @@ if TYPE_CHECKING:
     from scipy import sparse
     from scipy.sparse import csgraph
 else:
-    dimod, highspy, narwhals = _Lazy("dimod"), _Lazy("highspy"), _Lazy("narwhals")
-    sparse, csgraph = _Lazy("scipy.sparse"), _Lazy("scipy.sparse.csgraph")
+    dimod = _Lazy("dimod")
+    highspy = _Lazy("highspy")
+    narwhals = _Lazy("narwhals")
+    sparse = _Lazy("scipy.sparse")
+    csgraph = _Lazy("scipy.sparse.csgraph")
 
 __all__ = [
     "address_limit",

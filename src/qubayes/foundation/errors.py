@@ -1,4 +1,4 @@
-"""Errors that a user can mend. A message says what was given, what is allowed and what to do."""
+"""User errors. A message says what was given, what is allowed and what to do."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ class FormatError(QubayesError):
 
 
 class ConstraintError(QubayesError):
-    """Forbidden edges, required edges and tiers that contradict each other or name unknown variables."""
+    """Forbidden edges, required edges and tiers contradict each other or name unknown variables."""
 
 
 class SettingError(QubayesError):

@@ -5,7 +5,7 @@ Candidate parent sets and candidate parent subsets are both of this shape.
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +15,13 @@ from .arrays import AnyArray, Bools, Ints, SmallInts, Words, frozen
 from .environment import sparse
 
 VertexSet = tuple[int, ...]  # ascending indices
-BLOCK = 2**20  # members that are looked at together, in some 20 MB
+MEMBERS_AT_ONCE = 2**20  # members that are looked at together, in some 20 MB
 
 
 class Families(NamedTuple):
-    """For each vertex a list of vertex sets: sets vertex_start[i] .. vertex_start[i+1]-1 belong to vertex i."""
+    """For each vertex a list of vertex sets.
+
+    The sets vertex_start[i] .. vertex_start[i+1]-1 belong to vertex i."""
 
     vertex_start: Ints  # (n + 1,)
     set_start: Ints  # (sets + 1,)
@@ -28,10 +30,10 @@ class Families(NamedTuple):
     @staticmethod
     def of(lists: Sequence[Sequence[VertexSet]]) -> "Families":
         """Return the flat form of one list of sets per vertex."""
-        sets = [vertex_set for family in lists for vertex_set in family]
+        sets = list(chain.from_iterable(lists))
         vertex_start = np.cumsum([0, *map(len, lists)], dtype=np.int64)
         set_start = np.cumsum([0, *map(len, sets)], dtype=np.int64)
-        members = np.array([v for vertex_set in sets for v in vertex_set], dtype=np.int32)
+        members = np.array(list(chain.from_iterable(sets)), dtype=np.int32)
         return Families(frozen(vertex_start), frozen(set_start), frozen(members))
 
     @property
@@ -82,7 +84,7 @@ class Families(NamedTuple):
         return rows
 
     def by_member(self) -> tuple[Ints, SmallInts]:
-        """Return (start, sets): sets[start[v] : start[v + 1]] are the numbers of the sets that contain v."""
+        """Return (start, sets): sets[start[v] : start[v + 1]] are the sets that contain v."""
         ones = np.ones(len(self.members), np.bool_)
         rows = sparse.csr_matrix(
             (ones, self.members, self.set_start), shape=(len(self.set_start) - 1, self.n)
@@ -91,7 +93,9 @@ class Families(NamedTuple):
         return columns.indptr.astype(np.int64), columns.indices.astype(np.int32)
 
     def inside(self, vertices: Ints) -> tuple["Families", Ints]:
-        """Return the sets of these vertices (ascending) without other members, in local numbers; and their numbers."""
+        """Return the sets of these vertices (ascending), renumbered, without other members.
+
+        Also return the numbers that these sets have here."""
         place = np.full(self.n, -1, np.int32)
         place[vertices] = np.arange(len(vertices), dtype=np.int32)
         numbers = np.flatnonzero(place[self.owners] >= 0)
@@ -116,13 +120,13 @@ class Families(NamedTuple):
         return tuple(tuple(self.members[first:last].tolist()) for first, last in bounds)
 
     def first_inside(self, vertex: int, allowed: Bools) -> int:
-        """Return the number of the vertex's first set whose members are all allowed; -1 without one."""
+        """Return the number of the vertex's first set of allowed members; -1 if there is none."""
         return int(self._first_inside(vertex, vertex + 1, allowed[None])[0])
 
     def best_inside(self, allowed: Bools) -> Ints:
-        """Return for each vertex the number of its first set whose members are all allowed in its row, or -1."""
+        """Return for each vertex its first set of members that are allowed in its row, or -1."""
         starts = self.set_start[self.vertex_start]
-        blocks = np.searchsorted(starts, np.arange(BLOCK, starts[-1], BLOCK))
+        blocks = np.searchsorted(starts, np.arange(MEMBERS_AT_ONCE, starts[-1], MEMBERS_AT_ONCE))
         bounds = pairwise(np.unique([0, *blocks, self.n]).tolist())
         found = [self._first_inside(first, last, allowed[first:last]) for first, last in bounds]
         return np.concatenate([np.zeros(0, np.int64), *found])
@@ -140,7 +144,7 @@ class Families(NamedTuple):
         return np.where(found < numbers[1:], found, -1)
 
     def best_of_order(self, order: npt.ArrayLike) -> Ints:
-        """Return for each vertex the number of its first set whose members all come before it in the order."""
+        """Return for each vertex the number of its first set of members before it in the order."""
         place = np.empty(self.n, np.int64)
         place[np.asarray(order, dtype=np.int64)] = np.arange(self.n)
         return self.best_inside(place[None, :] < place[:, None])
@@ -175,7 +179,7 @@ class Families(NamedTuple):
 
 
 def well_formed(families: Families) -> bool:
-    """Return True if the arrays hold ascending sets of vertices, none with the vertex that it belongs to.
+    """Return True if the arrays hold ascending sets of vertices, none with its own vertex.
 
     For arrays from outside: no numbers in them let anything be read beyond an array's end.
     """

@@ -36,10 +36,9 @@ _reading_umask = threading.Lock()
 
 @contextmanager
 def replacing(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """Yield a file that takes the place of `path` when the block ends without an error, and is removed otherwise.
+    """Yield a file that takes the place of `path` when the block ends without an error.
 
-    A link is followed, and a file that exists keeps its permissions.
-    """
+    Otherwise it is removed. A link is followed, and a file that exists keeps its permissions."""
     place = _resolved(Path(path))
     if place.exists() and not place.is_file():
         raise FormatError(
@@ -47,24 +46,12 @@ def replacing(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
         )
     try:
         remove_strays(place.parent, place.name)
-        while True:
-            handle, name = tempfile.mkstemp(
-                prefix=f".{place.name}.", suffix=".part", dir=place.parent
-            )
-            if fcntl:
-                # a file system without locks: there no other process removes it
-                with suppress(OSError):
-                    fcntl.flock(handle, fcntl.LOCK_EX)
-            if os.fstat(handle).st_nlink:
-                break
-            os.close(handle)  # removed as a stray one before it was locked
+        handle, temporary = _locked_temporary(place)
     except OSError as error:
         raise FormatError(f"cannot write {path}: {error.strerror}; choose another place") from error
-    temporary = Path(name)
+    mode, encoding = ("wb", None) if binary else ("w", "utf-8")
     try:
-        with os.fdopen(
-            handle, "wb" if binary else "w", encoding=None if binary else "utf-8"
-        ) as file:
+        with os.fdopen(handle, mode, encoding=encoding) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -76,13 +63,29 @@ def replacing(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and not isinstance(error, QubayesError):
             raise FormatError(
-                f"cannot write {path}: {error.strerror}; nothing was changed: make room, or choose another place"
+                f"cannot write {path}: {error.strerror};"
+                " nothing was changed: make room, or choose another place"
             ) from error
         raise
 
 
+def _locked_temporary(place: Path) -> tuple[int, Path]:
+    """Return the handle and the name of a new file beside `place` that no other writer removes."""
+    while True:
+        handle, name = tempfile.mkstemp(prefix=f".{place.name}.", suffix=".part", dir=place.parent)
+        if fcntl:
+            # a file system without locks: there no other process removes it
+            with suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, Path(name)
+        os.close(handle)  # another writer removed it before it was locked
+
+
 def check_places(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
-    """Raise if an output cannot be written, or is also an input or another output. For use before long work."""
+    """Raise if an output cannot be written, or is also an input or another output.
+
+    For use before long work."""
     taken = {_resolved(path): "an input" for path in inputs if path is not None}
     for path in outputs:
         if path is None:
@@ -145,7 +148,7 @@ def lock(handle: int) -> bool:
 
 
 def lock_folder(folder: Path) -> FileLock | None:
-    """Return a lock of the folder (its file run.lock), or None if another process or thread has locked it.
+    """Return a lock of the folder (its file run.lock), or None if it is locked already.
 
     It ends with its `release()` or with this process; run.lock stays. A file system without locks
     gives a lock that keeps nobody out."""
@@ -169,7 +172,9 @@ def private(path: str, flags: int) -> int:
 
 
 def publish(temporary: Path, path: Path) -> None:
-    """Put the finished private file in its place, with the permissions of the file there, else those of a new file."""
+    """Put the finished private file in its place.
+
+    It gets the permissions of the file there, or else those of a new file."""
     try:
         mode = path.stat().st_mode & 0o777
     except FileNotFoundError:
@@ -192,7 +197,7 @@ def remove_strays(folder: Path, name: str | None = None) -> None:
                 # locked by its writer, or of another user
                 with suppress(OSError), ExitStack() as closing:
                     if fcntl:
-                        handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                        handle = os.open(entry.path, os.O_RDONLY)
                         closing.callback(os.close, handle)
                         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     Path(entry.path).unlink()
@@ -206,10 +211,10 @@ def ending(path: str | Path) -> str:
 
 @contextmanager
 def opened(path: str | Path, *, packed: bool | None = None) -> Iterator[BinaryIO]:
-    """Yield the bytes of the file, unpacked if its name ends in `.gz` (or if `packed` says so); errors name the file.
+    """Yield the bytes of the file, unpacked if its name ends in `.gz`, or if `packed` says so.
 
-    Raise FormatError also if the file becomes shorter meanwhile: what was read is then not what it
-    was or is."""
+    Errors name the file. Raise FormatError also if the file becomes shorter meanwhile: what was
+    read is then not what it was or is."""
     path = Path(path)
     if not _is_name(path):
         raise FormatError(
@@ -265,7 +270,7 @@ def unpacked_limit(packed: int) -> int:
 
 
 def check_archive(archive: zipfile.ZipFile, file: IO[bytes]) -> None:
-    """Raise if the parts of the archive claim more bytes than there are, overlap, or unpack to too many."""
+    """Raise if the parts of the archive unpack to too many bytes, claim too many, or overlap."""
     size = file.seek(0, os.SEEK_END)
     for info in archive.infolist():
         if info.file_size > 1100 * info.compress_size + 4096:  # deflate packs at most 1032 : 1
@@ -285,7 +290,10 @@ class _Bounded(io.RawIOBase):
     """The content of a packed file, with an error where it exceeds a limit."""
 
     def __init__(self, content: gzip.GzipFile, path: Path, most: int) -> None:
-        self._content, self._path, self._most, self._left = content, path, most, most
+        self._content = content
+        self._path = path
+        self._most = most
+        self._left = most
 
     def readable(self) -> bool:
         """Return True."""
@@ -297,14 +305,14 @@ class _Bounded(io.RawIOBase):
         self._left -= count
         if self._left < 0:
             raise FormatError(
-                f"{self._path} unpacks to more than {self._most:,} bytes; if you trust it, unpack it first, or set "
-                f"{LIMIT_VARIABLE} to the bytes that you allow"
+                f"{self._path} unpacks to more than {self._most:,} bytes; if you trust it,"
+                f" unpack it first, or set {LIMIT_VARIABLE} to the bytes that you allow"
             )
         return count
 
 
 def read_bytes(path: str | Path, most: int | None = None) -> bytes:
-    """Return the content of the file, unpacked if its name ends in `.gz`; raise if it exceeds `most` bytes."""
+    """Return the content of the file, unpacked if its name ends in `.gz`; at most `most` bytes."""
     with opened(path) as file:
         content = file.read() if most is None else file.read(most + 1)
     if most is not None and len(content) > most:
@@ -313,14 +321,17 @@ def read_bytes(path: str | Path, most: int | None = None) -> bytes:
 
 
 def read_text(path: str | Path, most: int | None = None) -> str:
-    """Return the text of the file (UTF-8, a byte order mark dropped), unpacked if its name ends in `.gz`."""
+    """Return the text of a UTF-8 file, unpacked if its name ends in `.gz`.
+
+    A byte order mark is dropped."""
     content = read_bytes(path, most)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise FormatError(
-            f"{path}, line {line}: byte {content[error.start]:#04x} is not UTF-8 text; save the file as UTF-8"
+            f"{path}, line {line}: byte {content[error.start]:#04x} is not UTF-8 text;"
+            " save the file as UTF-8"
         ) from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1

@@ -13,11 +13,12 @@ Only this module uses parts of numba that are not documented (`words.py` writes 
 the documented `intrinsic`). A new version may change them without a word, so pyproject.toml allows
 no version that the tests have not seen, and tests/inside/foundation/test_jit.py says what changed:
 
-- `_nrt=False`: no reference counting, which doubles the cost of calls with many arrays (a candidate
-  set took 6.5 instead of 3.3 µs). It took a quarter of the compilation of `inner` functions to make
-  entries from Python (`no_cpython_wrapper`) and from C (`no_cfunc_wrapper`) that nobody calls.
-- `FunctionCache` and `_cache`: kernels in a folder of our own. numba's own choice of folders notices
-  changes in the kernel's file only: it gave results of functions that had been changed since.
+- `_nrt=False`: no reference counting, which doubles the cost of calls with many arrays (a
+  candidate set took 6.5 instead of 3.3 µs).
+- `no_cpython_wrapper`, `no_cfunc_wrapper`: no entries from Python and from C that nobody calls.
+  They took a quarter of the compilation.
+- `FunctionCache` and `_cache`: kernels in a folder of our own. numba's own choice of folders
+  notices changes in the kernel's file only, and gave results of functions that had been changed.
 - `numba.core.event`: a message while kernels are compiled, which takes seconds.
 - `_defn` of an intrinsic and `py_func` of a kernel: the functions of which the checksum is made."""
 
@@ -88,10 +89,9 @@ def _described(value: Any) -> tuple[str, list[FunctionType]]:
     function = getattr(value, "py_func", None) or getattr(value, "_defn", value)
     if isinstance(function, FunctionType) and not _is_foreign(function):
         return str(getattr(value, "targetoptions", "")), [function]
-    return (
-        f"{type(value).__qualname__} {getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}",
-        [],
-    )
+    place = getattr(value, "__module__", "")
+    name = getattr(value, "__qualname__", "")
+    return f"{type(value).__qualname__} {place}.{name}", []
 
 
 def _codes(function: FunctionType) -> Iterator[CodeType]:
@@ -157,7 +157,7 @@ def _made_from(function: FunctionType) -> Iterator[str]:
 
 
 class _Cache:
-    """The compiled forms of a kernel on disk: numba's cache in our folder, made at the first call."""
+    """The compiled forms of a kernel on disk: numba's cache in a folder made at the first call."""
 
     def __init__(self, function: FunctionType) -> None:
         self._function = function
@@ -231,7 +231,7 @@ class _Listener(Listener):
 
 
 def compilations(receive: Callable[[bool], None]) -> AbstractContextManager[None]:
-    """Inside `with`, call `receive(True)` where a compilation begins and `receive(False)` at its end."""
+    """Inside `with`, call receive(True) where a compilation begins, receive(False) at its end."""
     return cast(AbstractContextManager[None], install_listener("numba:compile", _Listener(receive)))
 
 

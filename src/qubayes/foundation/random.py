@@ -38,7 +38,7 @@ def random_stream(seed: int | np.random.SeedSequence, lanes: int = 1) -> Words:
 
 @inner
 def next_word(words: Words, lane: int) -> Any:
-    """Return the next 64 random bits of a lane. The lowest bits are the least random: prefer `below`."""
+    """Return the next 64 random bits of a lane. The lowest are the least random: prefer `below`."""
     x, y = words[0, lane], words[1, lane]
     x ^= x << np.uint64(23)
     z = x ^ y ^ (x >> np.uint64(17)) ^ (y >> np.uint64(26))
@@ -59,7 +59,7 @@ def uniform(words: Words) -> float:
 
 
 class Draws(NamedTuple):
-    """A random stream with a pool of exponential draws and one of integers. Its state changes as it is used."""
+    """A random stream with a pool of exponential draws and one of integers; draws change it."""
 
     words: Words  # (2, POOL)
     waits: Floats  # (POOL,) exponential draws
@@ -76,10 +76,11 @@ def draws_of(seed: np.random.SeedSequence) -> Draws:
 
 @kernel
 def _refill_waits(words: Words, waits: Floats) -> None:
-    """Set each of the waits to -log(u), within 1e-9, with u in (0, 1] from the upper 52 bits of a random word.
+    """Set each of the waits to -log(u), within 1e-9, with u in (0, 1].
 
-    u = m 2^e with m in [1, 2); log m by a polynomial. Integers become floats by their bits, and
-    nothing is divided: conversions and divisions (which numba checks) would prevent vectorisation."""
+    u has the upper 52 bits of a random word. u = m 2^e with m in [1, 2); log m by a polynomial.
+    Integers become floats by their bits, and nothing is divided: conversions and divisions (which
+    numba checks) would prevent vectorisation."""
     one = np.uint64(0x3FF0000000000000)  # the exponent of 1.0
     for lane in range(POOL):
         u = 2.0 - np.uint64((next_word(words, lane) >> np.uint64(12)) | one).view(np.float64)
@@ -115,7 +116,9 @@ def _refill_picks(words: Words, picks: Words, n: int) -> None:
 
 @inlined
 def next_picks(draws: Draws, n: int) -> int:
-    """Return where in `picks` the next BLOCK draws begin, from 0 .. n - 1; n is below 2^32, the same in every call."""
+    """Return where in `picks` the next BLOCK draws begin, from 0 .. n - 1.
+
+    n is below 2^32, and the same in every call."""
     start: int = draws.used[1]
     if start == POOL:
         _refill_picks(draws.words, draws.picks, n)

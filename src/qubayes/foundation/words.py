@@ -54,7 +54,7 @@ def lowest_bit(context: Any, word: Any) -> Any:
 
 
 def table_slots(entries: int) -> int:
-    """Return the length of a table for this many entries: a power of two, at least twice as many."""
+    """Return the length of a table of this many entries: a power of two, at least twice as many."""
     return max(4, 1 << (2 * entries - 1).bit_length())
 
 
