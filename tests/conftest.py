@@ -5,8 +5,6 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
-from qubayes.data import text
-
 # `pytest --hypothesis-profile thorough` searches longer. A test that needs more multiplies the
 # examples of the profile.
 # folders of tests are overwritten by each example
@@ -44,9 +42,10 @@ def pytest_collection_modifyitems(items):
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(scope="module", params=[5, text._BLOCK])
+@pytest.fixture(scope="module", params=[5, None])
 def blocks_of_any_size(request):
     """Read text tables in blocks of a few bytes, then in blocks of the usual size."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text, "_BLOCK", request.param)
+        if request.param is not None:
+            patch.setattr("qubayes.data.text._BLOCK", request.param)
         yield
