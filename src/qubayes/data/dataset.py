@@ -7,7 +7,7 @@ from functools import cached_property
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -150,10 +150,10 @@ class Dataset:
 
         names, states = self.names[:_SHOWN], self.states[:_SHOWN]
         counts = row("td", (f"{len(its)} states" for its in states))
-        rows = [
-            row("td", (its[code] for its, code in zip(states, codes, strict=True)))
-            for codes in self.codes[:_SHOWN, :10].T.tolist()
-        ]
+        rows = []
+        for codes in self.codes[:_SHOWN, :10].T.tolist():
+            cells = [its[code] for its, code in zip(states, codes, strict=True)]
+            rows.append(row("td", cells))
         title = escape(str(self).partition("\n")[0])
         head = f"<thead>{row('th', names)}{counts}</thead>"
         return f"<p>{title}</p><table>{head}<tbody>{''.join(rows)}</tbody></table>"
@@ -195,7 +195,7 @@ def write(dataset: Dataset, path: str | Path) -> None:
                 " rename it (`Dataset.with_plain_states`), or write .parquet"
             )
     if ending == ".dat":
-        for text in (*dataset.names, *(state for states in dataset.states for state in states)):
+        for text in (*dataset.names, *chain.from_iterable(dataset.states)):
             if not text or text.startswith("#") or any(c.isspace() for c in text):
                 raise FormatError(
                     f"a .dat file cannot hold the name {text!r} (blanks in it, or `#` first);"
@@ -211,11 +211,8 @@ def write_rows(dataset: Dataset, file: IO[Any], separator: str = ",") -> None:
     If blanks separate, the numbers of states follow the header."""
 
     def field(text: str) -> str:
-        if (
-            text
-            and text == text.strip()
-            and not any(sign in text for sign in ('"', "\r", "\n", separator))
-        ):
+        has_signs = any(sign in text for sign in ('"', "\r", "\n", separator))
+        if text and text == text.strip() and not has_signs:
             return text
         return text if separator == " " else '"' + text.replace('"', '""') + '"'
 

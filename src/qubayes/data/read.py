@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -96,7 +97,7 @@ def read(
 def _used(columns: list[Column], settings: ReadSettings) -> list[Column]:
     """Return the columns without those to ignore; raise unless two or more with names are left."""
     names = [column.name for column in columns]
-    ignored = [part for name in settings.ignore for part in _listed(name, names)]
+    ignored = list(chain.from_iterable(_listed(name, names) for name in settings.ignore))
     asked = [*ignored, *(settings.bins if isinstance(settings.bins, Mapping) else ())]
     if unknown := [name for name in asked if name not in names]:
         raise DataError(f"no column is named {unknown[0]!r}; columns are {some(names, 10)}")

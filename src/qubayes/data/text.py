@@ -47,7 +47,7 @@ def read_separated(path: Path, separator: str) -> list[Column]:
         texts = (text for _, text in _numbered_lines(path, file))
         rows = csv.reader(texts, delimiter=separator, skipinitialspace=True, strict=True)
         try:
-            names = next((row for row in rows if any(field.strip() for field in row)), [])
+            names = next((row for row in rows if "".join(row).strip()), [])
         except csv.Error as error:
             problem = f"the header cannot be read ({error}); quote names that hold separators"
             raise FormatError(f"{path}, line 1: {problem}") from None
@@ -90,10 +90,8 @@ def looks_like_fimi(path: Path) -> bool:
             return False
     if len(rows) < 3 or any(len(fields) != len(rows[0]) for fields in rows):
         return True
-    arities = [int(arity) for arity in rows[1]]
-    return any(
-        int(code) >= arity for row in rows[2:] for code, arity in zip(row, arities, strict=True)
-    )
+    codes = np.array(rows[2:], dtype=np.int64)
+    return bool((codes >= np.array(rows[1], dtype=np.int64)).any())
 
 
 def read_fimi(path: Path) -> list[Column]:
@@ -303,10 +301,11 @@ class _Values:
             its = texts[key >> _COLUMN_BIT]
             codes[value] = len(its)
             its.append(text)
-        return [
-            Column(name, its, codes[np.concatenate([block[i] for block in blocks])])
-            for i, (name, its) in enumerate(zip(names, texts, strict=True))
-        ]
+        columns = []
+        for i, (name, its) in enumerate(zip(names, texts, strict=True)):
+            values = np.concatenate([block[i] for block in blocks])
+            columns.append(Column(name, its, codes[values]))
+        return columns
 
 
 def _slots_of(keys: Ints, length: int) -> Ints:
@@ -363,6 +362,17 @@ def _plain_field(content: AnyArray, syntax: _Syntax, first: int) -> _Field:
     while end > first and syntax.classes[content[end - 1]] == _BLANK:
         end -= 1
     return _Field(first, end, behind, 0, 0)
+
+
+@inlined
+def _field(content: AnyArray, syntax: _Syntax, position: int) -> _Field:
+    """Return the field that begins at this position."""
+    found: _Field
+    if syntax.classes[content[position]] == _QUOTE:
+        found = _quoted_field(content, syntax.classes, position + 1)
+    else:
+        found = _plain_field(content, syntax, position)
+    return found
 
 
 @inlined
@@ -438,10 +448,7 @@ def _scan(
             position = _after_blanks(content, classes, position)
             if column == 0 and classes[content[position]] == _NEWLINE:
                 break  # a blank line
-            if classes[content[position]] == _QUOTE:
-                field = _quoted_field(content, classes, position + 1)
-            else:
-                field = _plain_field(content, syntax, position)
+            field = _field(content, syntax, position)
             if field.end < 0:
                 return _UNCLOSED
             line += field.line_ends
