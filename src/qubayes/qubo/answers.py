@@ -46,9 +46,9 @@ class SampleSetLike(Protocol):
 Samples: TypeAlias = (
     SampleSetLike | AnnealerSolutions | Sequence[Mapping[str, Any]] | tuple[Any, Sequence[str]]
 )
-"""Samples: a SampleSet, an answer of the Digital Annealer, a list of mappings, or (rows, labels)."""
+"""A SampleSet, an answer of the Digital Annealer, a list of mappings, or (rows, labels)."""
 State: TypeAlias = AnyArray | Sequence[int] | Mapping[str, Any]
-"""One sample: a mapping from labels to 0 and 1, or an array in the order of `formulation.labels`."""
+"""One sample: a mapping from labels to 0 and 1, or an array ordered as `formulation.labels`."""
 
 
 class States(NamedTuple):
@@ -71,14 +71,15 @@ class _Labelled(NamedTuple):
 
 
 def states_of(formulation: "Formulation", answer: State | Samples) -> States:
-    """Return the samples in the answer, checked: each variable once, 0 or 1; z bits may be absent."""
+    """Return the samples in the answer; raise unless each variable but z is there, and 0 or 1."""
     table = _table_of(formulation, answer)
     values = _array(table.values)
     if not values.size and not len(values):
         raise QubayesError("the answer has no sample; run the sampler again")
     if values.ndim != 2 or values.shape[1] != len(table.labels):
         raise QubayesError(
-            f"values of shape {values.shape} for {len(table.labels)} labels; give a row for each sample"
+            f"values of shape {values.shape} for {len(table.labels)} labels; "
+            "give a row for each sample"
         )
     plain = formulation.first_z
     wanted = formulation.labels

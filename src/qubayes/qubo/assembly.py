@@ -1,4 +1,4 @@
-"""Assembly of the QUBO from its terms: the score, at most two subsets a vertex, and the ordering."""
+"""Assembly of the QUBO from its terms: score, at most two subsets of a vertex, and ordering."""
 
 from typing import NamedTuple
 
@@ -56,7 +56,7 @@ def slack_bits(first_z: int, has_slack: Bools) -> Ints:
 def score_terms(
     bits: int, relative: RelativeSets, gains: list[VertexGains], penalties: Penalties | None
 ) -> QuboPart:
-    """Return -sum f(j) u_j - sum (f(j|k) - f(j) - f(k)) u_j u_k (paper: O bar), and penalties on pairs.
+    """Return -sum f(j) u_j - sum (f(j|k) - f(j) - f(k)) u_j u_k (paper: O bar), with penalties.
 
     They keep a vertex at two active subsets. With a z bit they are on all pairs of the vertex;
     without one, on unused pairs, whose interactions are raised to 0 before. Without `penalties`
@@ -88,7 +88,7 @@ def score_terms(
 
 
 def _unused_pairs(own: VertexGains, first: int) -> Bools:
-    """Return whether each pair of the vertex's subsets represents no candidate set, in lexicographic order."""
+    """Return (pairs,) whether each pair of the vertex's subsets represents no candidate set."""
     j, k = own.representations[:, 1:].T - first
     unused = np.ones(len(own.pairs), np.bool_)
     unused[pair_index(j[j != k], k[j != k], len(own.singles))] = False
@@ -96,7 +96,7 @@ def _unused_pairs(own: VertexGains, first: int) -> Bools:
 
 
 def slack_terms(bits: int, first_z: int, relative: RelativeSets, penalties: Penalties) -> QuboPart:
-    """Return sum_i xi_i z_i (1 - sum_j u_ij); `score_terms` has the rest, xi_i sum_{j<k} u_ij u_ik."""
+    """Return sum_i xi_i z_i (1 - sum_j u_ij); `score_terms` adds xi_i sum_{j<k} u_ij u_ik."""
     z_bits = slack_bits(first_z, penalties.has_slack)
     owners = relative.subset_sets.owners
     h = np.zeros(bits)
@@ -132,7 +132,7 @@ def order_terms(
 def coupled_terms(
     bits: int, relative: RelativeSets, order: OrderBits, penalties: Penalties
 ) -> QuboPart:
-    """Return delta2 u u' for each coupled pair {a, b}: a subset of b with a, and one of a with b."""
+    """Return delta2 u u' for coupled pairs {a, b}: u a subset of b with a, u' one of a with b."""
     edges = relative.edges_in(relative.subset_sets)
     by_edge = np.argsort(edges, kind="stable")
     u, edges = relative.subset_sets.sets_of_members[by_edge], edges[by_edge]
@@ -167,7 +167,7 @@ def _coupled_edges(relative: RelativeSets, order: OrderBits) -> tuple[Ints, Ints
 
 
 def _signed(order: OrderBits, edges: Parents, deltas: Floats) -> tuple[Ints, Floats]:
-    """Return (edges,) the order bit, -1 without one; and delta, negative where 1 puts the parent first."""
+    """Return (edges,) the order bit or -1, and delta, negative where 1 puts the parent first."""
     r, parent_first = order.of_edges(edges)
     return r, np.where(parent_first, -deltas, deltas)
 

@@ -33,7 +33,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConstrainedForm:
-    """Minimise score + cycles with at most two active subsets in each group; variables u, then r."""
+    """Minimise score + cycles with at most two active subsets in each group, over u and r."""
 
     score: Qubo = field(repr=False)  # minus the score of the network
     cycles: Qubo = field(repr=False)  # the ordering part; 0 for a DAG with an order of it
@@ -46,8 +46,9 @@ class ConstrainedForm:
 
 
 def constrain(formulation: "Formulation", workers: Workers | None = None) -> ConstrainedForm:
-    """Return the constrained form of the same problem, with the same order bits and ordering penalties."""
-    relative, order, penalties = formulation.relative, formulation.order, formulation.penalties
+    """Return the constrained form of the problem, with the same order bits and their penalties."""
+    relative, order = formulation.relative, formulation.order
+    penalties = formulation.penalties
     families = formulation.subsets.families
     starts = families.vertex_start.tolist()
     bits = formulation.first_z
@@ -70,7 +71,7 @@ def constrain(formulation: "Formulation", workers: Workers | None = None) -> Con
 def to_cqm(
     formulation: "Formulation", *, ordering: str = "penalties"
 ) -> "ConstrainedQuadraticModel":
-    """Return the constrained form as a model of dimod, the order kept by penalties or by inequalities."""
+    """Return the constrained form as a model of dimod; `ordering` is one of ORDERINGS."""
     from dimod import ConstrainedQuadraticModel
 
     if ordering not in ORDERINGS:
@@ -159,7 +160,7 @@ def _required_rows(formulation: "Formulation") -> Iterator[Row]:
 
 
 def annealer_problem(formulation: "Formulation") -> AnnealerProblem:
-    """Return the constrained form for Fujitsu's Digital Annealer: score, cycles and inequalities."""
+    """Return the constrained form for the Digital Annealer: score, cycles and inequalities."""
     form = constrain(formulation)
     rows = [
         (range(first, last), [1.0] * (last - first), -2.0, weight)

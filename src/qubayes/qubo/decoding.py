@@ -1,4 +1,4 @@
-"""Decoding of samples into networks (paper: D(u)), and repair of samples that violate constraints."""
+"""Decoding of samples into networks (paper: D(u)), and repair of infeasible samples."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
@@ -50,12 +50,14 @@ class Decoded:
 
     def as_json(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Return what `qubayes decode --json` prints for a sample."""
-        parents = [[names[parent] for parent in members] for members in self.parents]
+        parents = {}
+        for name, members in zip(names, self.parents, strict=True):
+            parents[name] = [names[parent] for parent in members]
         return {
             "score": self.score,
             "energy": self.energy,
             "feasible": self.feasible,
-            "parents": dict(zip(names, parents, strict=True)),
+            "parents": parents,
             "violations": [str(violation) for violation in self.violations],
             "repaired": self.repaired.as_json(names) if self.repaired else None,
         }
@@ -70,7 +72,7 @@ def decode(
 def decode(
     formulation: "Formulation", answer: State | Samples, *, repair: bool = False
 ) -> Decoded | tuple[Decoded, ...]:
-    """Return the network of a sample, or of each sample of a sample set, and the constraints that it violates.
+    """Return the network of a sample, or of each of several, with its violated constraints.
 
     One sample is a mapping from labels to 0 and 1, or an array in the order of
     `formulation.labels`. Several are a `dimod.SampleSet`, a list of mappings, (rows, labels), or
@@ -127,7 +129,7 @@ def _decoded(
 
 
 def _network_of(formulation: "Formulation", state: Bools) -> _Network:
-    """Return the network of the active subsets: their closures, or their unions if these have scores."""
+    """Return the network of the active subsets: closures, or unions if these have scores."""
     relative, candidates = formulation.relative, formulation.candidates
     if relative.union_scores is None:
         chosen = closure_sets(formulation, state)
@@ -149,7 +151,7 @@ def _network_of(formulation: "Formulation", state: Bools) -> _Network:
 
 
 def _check_feasible(formulation: "Formulation", network: _Network, total: float) -> list[Violation]:
-    """Return the cycle that order bits on demand let through, if any; raise for what is proved impossible."""
+    """Return the violation of a network with a cycle; raise if it is proved that there is none."""
     if not abs(total + network.rounded) <= energy_tolerance(formulation):
         raise AssertionError(f"a feasible state has energy {total!r} but score {network.rounded!r}")
     cycle = find_cycle(network.sets)
@@ -167,7 +169,7 @@ def energy_tolerance(formulation: "Formulation") -> float:
 
 
 def closure_sets(formulation: "Formulation", state: Bools) -> Ints:
-    """Return for each vertex the best candidate set inside the union of its base and active subsets."""
+    """Return for each vertex the best candidate set inside its base and active subsets."""
     inside, required = active_members(formulation, state), formulation.relative.required
     inside[required.children, required.vertices] = True
     return formulation.candidates.families.best_inside(inside)
@@ -183,14 +185,14 @@ def active_members(formulation: "Formulation", state: Bools) -> Bools:
 
 
 def repaired_sets(formulation: "Formulation", bits: npt.ArrayLike) -> Ints:
-    """Return the better of the best networks of `implied_order` and `weighted_order`, as numbers of candidate sets."""
+    """Return the better of the networks of `implied_order` and `weighted_order`, as set numbers."""
     orders = (implied_order(formulation, bits), weighted_order(formulation, bits))
     choices = [best_sets(formulation, order) for order in orders]
     return max(choices, key=lambda choice: float(formulation.candidates.scores[choice].sum()))
 
 
 def best_sets(formulation: "Formulation", order: list[int]) -> Ints:
-    """Return the number of the best candidate set of each vertex whose members all come before it."""
+    """Return for each vertex its best candidate set with all members before it, by number."""
     chosen = formulation.candidates.families.best_of_order(order)
     if (chosen < 0).any():
         name = formulation.candidates.names[int(np.argmin(chosen))]
@@ -201,7 +203,7 @@ def best_sets(formulation: "Formulation", order: list[int]) -> Ints:
 
 
 def implied_order(formulation: "Formulation", bits: npt.ArrayLike) -> list[int]:
-    """Return an order in which each edge that the order bits allow goes forward, if they allow no cycle.
+    """Return an order in which edges that the order bits allow go forward, without a cycle of them.
 
     Where they allow one, the vertex with the fewest open predecessors, all its required ones
     placed, comes next."""
@@ -256,7 +258,7 @@ def _required(formulation: "Formulation") -> Bools:
 
 
 def _losses_of_arcs(formulation: "Formulation", chosen: Ints, must: Bools) -> Floats:
-    """Return (n, n) [child, parent] what the child loses of its chosen set's score without an optional parent."""
+    """Return (n, n), [child, parent], the loss of the child's score without an optional parent."""
     candidates = formulation.candidates
     losses = np.zeros(must.shape)
     for child, members in enumerate(candidates.families.sets_at(chosen)):

@@ -60,7 +60,7 @@ def encode_sets(
 
 
 def active_state(formulation: "Formulation", chosen: Ints) -> Bools:
-    """Return a sample whose u and z bits represent the candidate sets of these numbers; all r bits are 0."""
+    """Return a sample whose u and z bits represent the chosen candidate sets; its r bits are 0."""
     state = np.zeros(formulation.qubo.bits, np.bool_)
     z = formulation.z_bits
     subsets = formulation.representations[chosen]

@@ -174,7 +174,7 @@ class Formulation:
 
     @property
     def rounding_error(self) -> float:
-        """The most that the optimum of rounded scores can score below the optimum (docs/theory.md §9)."""
+        """Upper bound on the score lost by rounding (docs/theory.md §9)."""
         return (self.step or 0.0) * int((self.candidates.per_vertex > 0).sum())
 
     @property
@@ -211,7 +211,7 @@ class Formulation:
     def write(
         self, path: str | Path, *, ordering: str = "penalties", companion: bool = True
     ) -> ModelSize:
-        """Write the QUBO with its labels, or its constrained form, and return the size of the model.
+        """Write the QUBO with its labels, or its constrained form, and return the model's size.
 
         Constrained are `.cqm`, `.lp`, `.qplib`, and `.json` for the Digital Annealer. Beside it,
         the file `PATH.qbf` holds what `qubayes decode` needs."""
@@ -233,7 +233,7 @@ class Formulation:
     def decode(
         self, answer: State | Samples, *, repair: bool = False
     ) -> Decoded | tuple[Decoded, ...]:
-        """Return the network of a sample, or of each of several, and the constraints that it violates."""
+        """Return the network of a sample, or of each of several, with its violated constraints."""
         return decode(self, answer, repair=repair)
 
     def state_of(self, choice: npt.ArrayLike) -> tuple[Bools, float]:
@@ -255,7 +255,7 @@ class Formulation:
         return ModelSize(self.qubo.bits, self.qubo.couplers, 0, self.coefficient_range)
 
     def as_json(self, written: ModelSize | None = None) -> dict[str, Any]:
-        """Return what `qubayes formulate --json` prints, with the size of the written model if given."""
+        """Return what `qubayes formulate --json` prints, for the written model if given."""
         size = written or self.size
         u, r, z = self._counts_in(size)
         return {
@@ -296,7 +296,7 @@ class Formulation:
         return "".join(f"<div>{escape(line)}</div>" for line in self.describe())
 
     def describe(self, written: ModelSize | None = None) -> list[str]:
-        """Return the size of the QUBO, or of the model that was written, in a few lines for people."""
+        """Return the size of the QUBO, or of the written model if given, in a few lines."""
         size = written or self.size
         u, r, z = self._counts_in(size)
         first = (
@@ -333,7 +333,7 @@ def formulate(
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
 ) -> Formulation:
-    """Return the QUBO H(u, r, z) with min H = -(best score), reached only by samples of best networks.
+    """Return the QUBO H(u, r, z) with min H = -(best score), reached by best networks alone.
 
     `order="scc", penalty="paper"` is the paper's formulation. A union of subsets that is not a
     candidate set scores as the best candidate set inside it (closure), or as `union_scores` says
@@ -518,7 +518,7 @@ def _check_penalty(penalty: str) -> None:
 
 
 def _check_memory(subsets: Subsets, others: int = 0) -> None:
-    """Raise if memory cannot hold the interactions of subsets of one vertex and this many others."""
+    """Raise if memory cannot hold the interactions inside each vertex and `others` more."""
     sizes = subsets.families.sizes
     here = memory_here()
     needed = BYTES_OF_PAIR * (int((sizes * (sizes - 1) // 2).sum()) + others)

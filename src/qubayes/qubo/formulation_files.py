@@ -37,7 +37,7 @@ ENDING = ".qbf"
 CANDIDATES = "candidates.qbc"
 SUBSETS = "subsets.qbs"
 SETTINGS = "settings.json"
-PAIRS = "pairs.npy"
+ORDER_PAIRS = "pairs.npy"
 TRIANGLES = "triangles.npy"
 COUPLED = "coupled.npy"
 UNIONS = "unions.npy"
@@ -77,7 +77,7 @@ def write_formulation(formulation: "Formulation", path: str | Path) -> None:
         "checksum": formulation.checksum,
     }
     arrays: dict[str, AnyArray] = {
-        PAIRS: np.sort(order.pairs, axis=1),
+        ORDER_PAIRS: np.sort(order.pairs, axis=1),
         TRIANGLES: order.triangles,
         COUPLED: order.coupled,
     }
@@ -104,7 +104,7 @@ def _array_file(array: AnyArray) -> bytes:
 
 
 def model_companion(path: str | Path) -> Path:
-    """Return the file of the formulation itself, or the one beside a model; raise if it is absent."""
+    """Return the path of a formulation: the given one, or the file beside a model."""
     place = Path(path) if Path(path).suffix == ENDING else companion_of(path)
     if not place.exists():
         raise FormatError(
@@ -121,7 +121,9 @@ def read_problem(path: Path) -> tuple[Problem, dict[str, Any]]:
         candidates = _part(contents, CANDIDATES, read_candidates)
         subsets = _part(contents, SUBSETS, read_subsets)
         relative = relate(candidates, subsets)
-        order = OrderBits(*(_array(contents[name], "<i4") for name in (PAIRS, TRIANGLES, COUPLED)))
+        order = OrderBits(
+            *(_array(contents[name], "<i4") for name in (ORDER_PAIRS, TRIANGLES, COUPLED))
+        )
         _check_order(order, relative)
         settings = _settings(contents[SETTINGS])
         unions: UnionScores | None = None
@@ -173,7 +175,7 @@ def _array(content: bytes, kind: str) -> AnyArray:
 
 
 def _check_order(order: OrderBits, relative: RelativeSets) -> None:
-    """Raise unless these are order bits of the vertices, and coupled ones possible parents of each other."""
+    """Raise unless the pairs are of these vertices, coupled ones possible parents of each other."""
     n, keys = relative.candidates.n, relative.parents.keys
     if well_formed(order, n):
         first, second = order.coupled.astype(np.int64).T
@@ -218,7 +220,9 @@ def _union_scores(relative: RelativeSets, scores: AnyArray) -> UnionScores:
     """Return the function that looks up these scores of unions, one for each union."""
     if not np.isfinite(scores).all():
         raise FormatError("a score of a union is not finite; formulate again")
-    listed = [(vertex, union) for vertex, unions in _unions(relative) for union in unions]
+    listed: list[tuple[int, VertexSet]] = []
+    for vertex, sets in _unions(relative):
+        listed += [(vertex, union) for union in sets]
     table = dict(zip(listed, scores.tolist(), strict=True))
 
     def unions(vertex: int, sets: Sequence[VertexSet]) -> list[float]:
@@ -228,7 +232,7 @@ def _union_scores(relative: RelativeSets, scores: AnyArray) -> UnionScores:
 
 
 def _unions(relative: RelativeSets) -> Iterator[tuple[int, list[VertexSet]]]:
-    """Yield for each vertex the different parent sets that one or two of its subsets make with its base."""
+    """Yield for each vertex the unions of its base with one or two of its subsets."""
     for vertex in range(relative.candidates.n):
         base = relative.candidates.base(vertex)
         unions = set()

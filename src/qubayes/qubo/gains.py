@@ -31,7 +31,7 @@ MOST_SETS = 2**31 - 1  # candidate sets are numbered by 32-bit integers
 # seven digits.
 FILE_PRECISION = 1e-6
 UnionScores = Callable[[int, Sequence[VertexSet]], Sequence[float]]
-"""Log scores of a vertex with each of these parent sets, for the true scores of unions of subsets."""
+"""Log scores of a vertex with each of these parent sets, the unions of its subsets."""
 
 
 class Parents(NamedTuple):
@@ -81,7 +81,7 @@ class RelativeSets(NamedTuple):
     union_scores: UnionScores | None = None
 
     def sets_of(self, vertex: int) -> tuple[LocalSets, LocalSets]:
-        """Return the candidate sets and the subsets of a vertex; raise if one does not fit in 63 bits."""
+        """Return the candidate sets and subsets of a vertex; raise if one exceeds 63 bits."""
         return (
             self._local_sets(self.candidate_sets, vertex),
             self._local_sets(self.subset_sets, vertex),
@@ -107,7 +107,7 @@ class RelativeSets(NamedTuple):
         return self.gains[start[vertex] : start[vertex + 1]]
 
     def edges_in(self, sets: Families) -> Ints:
-        """Return (members,) the edge, an index of `parents`, that each member of these local sets stands for."""
+        """Return (members,) the index in `parents` of each member of these local sets."""
         return self.parents.start[sets.member_owners] + sets.members - 1
 
     @property
@@ -120,7 +120,7 @@ class RelativeSets(NamedTuple):
 def relate(
     candidates: Candidates, subsets: Subsets, union_scores: UnionScores | None = None
 ) -> RelativeSets:
-    """Return the candidate sets and subsets without the bases; raise if they do not belong together."""
+    """Return the sets without the bases; raise if the subsets are of other candidate sets."""
     check_sets(len(candidates.scores))
     families, n = candidates.families, candidates.n
     bases = families.chosen(families.vertex_start[1:] - 1)
@@ -164,7 +164,7 @@ def _check_subsets(candidates: Candidates, subsets: Subsets, possible: Ints) -> 
 
 
 def _in_local_numbers(sets: Families, possible: Ints, start: Ints) -> Families:
-    """Return the sets with each member as its place, from 1, among the possible parents of its vertex."""
+    """Return the sets with members numbered from 1 among the possible parents of their vertex."""
     numbers = np.searchsorted(possible, _edge_keys(sets)) - start[sets.member_owners] + 1
     return sets._replace(members=frozen(numbers.astype(np.int32)))
 
@@ -185,7 +185,7 @@ def _edge_keys(families: Families) -> Ints:
 def data_scores(
     candidates: Candidates, dataset: Dataset, score: Score | None = None
 ) -> UnionScores:
-    """Return the local scores on the data, by the score of the candidate sets unless another is given.
+    """Return local scores on the data, by the score of the candidate sets unless one is given.
 
     Raise if the best set of a vertex does not have the score that its file says.
     """
@@ -194,7 +194,8 @@ def data_scores(
     missing = [name for name in candidates.names if name not in known]
     if missing:
         raise SettingError(
-            f"the data have no column {missing[0]!r}; give the data that the candidate sets come from"
+            f"the data have no column {missing[0]!r}; "
+            "give the data that the candidate sets come from"
         )
     column = [dataset.names.index(name) for name in candidates.names]
     found: dict[tuple[int, VertexSet], float] = {}
@@ -219,12 +220,12 @@ def data_scores(
 
 
 def _score_for_unions(candidates: Candidates, score: Score | None) -> Score:
-    """Return the score of the candidate sets, or the given one; raise if data alone do not give it."""
+    """Return the score for unions of subsets; raise if data alone do not determine it."""
     stamp = candidates.stamp
     if candidates.plain is not None or stamp.has_priors:
         raise SettingError(
-            "the candidate sets hold priors of edges or an order of variables, which scores on data "
-            f"lack; leave out {option('data')}: "
+            "the candidate sets hold priors of edges or an order of variables, which scores on "
+            f"data lack; leave out {option('data')}: "
             "a union then scores as the best candidate set inside it"
         )
     if score is None and stamp.score == "unknown":
@@ -235,7 +236,7 @@ def _score_for_unions(candidates: Candidates, score: Score | None) -> Score:
 
 
 def subset_gains(relative: RelativeSets, vertex: int) -> tuple[Floats, Floats]:
-    """Return (singles, pairs): the gains of the subsets of a vertex, and of their pairwise unions."""
+    """Return the gains of the subsets of a vertex, and of their pairwise unions."""
     if relative.union_scores is None:
         candidates, subsets = relative.sets_of(vertex)
         gains = relative.gains_of(vertex)
@@ -292,7 +293,7 @@ def look_up(known: LocalSets, sought: LocalSets) -> SmallInts:
 
 
 def closure_gains(found: SmallInts, gains: Floats) -> Floats:
-    """Return (sought, masks): the gain of the best candidate set inside each part that `look_up` found."""
+    """Return (sought, masks): the best gain of a candidate set inside each part, see `look_up`."""
     rows, masks = found.shape
     best = np.where(found >= 0, gains[found], 0.0)
     bit = 1
@@ -304,7 +305,7 @@ def closure_gains(found: SmallInts, gains: Floats) -> Floats:
 
 
 def parent_losses(candidates: LocalSets, gains: Floats, ordered: Bools) -> tuple[Floats, float]:
-    """Return the most that the vertex can lose with each possible parent, and with all `ordered` ones at once.
+    """Return the most that the vertex can lose with each possible parent, and with `ordered` ones.
 
     loss[x] = max over candidate sets C with x of gain(C) - gain(C - x); the other: max of gain(C) -
     gain(C - ordered)."""
@@ -355,7 +356,7 @@ class _Holders(NamedTuple):
 
 
 class _Rests(NamedTuple):
-    """Hash table: the best gain by rest C - U of the candidate sets C that meet a subset U and do not lie in it."""
+    """Hash table: best gain by rest C - U, for candidate sets C that meet a subset U."""
 
     keys: Ints  # (slots,)
     best: Floats  # (slots,)
@@ -399,7 +400,7 @@ def _pair_gains(
     parts: Ints,
     pairs: Floats,
 ) -> None:
-    """Fill `pairs`; `parts` has room for the keys of the parts of V - U, with 0 for the empty one."""
+    """Fill `pairs`; `parts` has room for the keys of the parts of V - U, the first of them 0."""
     pair, width = 0, candidates.width
     for j in range(len(singles)):
         U = subsets.members[subsets.start[j] : subsets.start[j + 1]]
@@ -429,7 +430,7 @@ def _pair_gains(
 def _enter_rests(
     U: SmallInts, candidates: LocalSets, gains: Floats, holders: _Holders, rests: _Rests
 ) -> int:
-    """Enter the rests of the candidate sets that meet U into the table; return how many are different."""
+    """Enter the rests of candidate sets that meet U into the table; return their number."""
     entries = 0
     for member in U:
         for number in holders.sets[holders.start[member] : holders.start[member + 1]]:

@@ -31,7 +31,7 @@ from .order_bits import PROVED_ORDER, OrderBits, OrderStatus, eliminations, orde
 from .order_walk import OrderWalk, Pair
 
 DEMAND = ("adjacent",)
-MOVES_PER_VERTEX = 10_000  # of `anneal`, for the known network
+ANNEAL_MOVES_PER_VERTEX = 10_000  # for the known network
 EQUAL_SCORES = 1e-6  # difference of scores that counts as none
 FIRST_TEMPERATURES = 4.0, 7.0, 15.0, 30.0  # of walks, taken in turn
 # The first walks have this many times fewer sweeps: short walks find most samples below, which are
@@ -103,7 +103,8 @@ class _Search:
     """The best known network, the order bits so far, and the last sample below the network."""
 
     def __init__(self, relative: RelativeSets, pairs: DefaultPairs, choice: Ints) -> None:
-        self._relative, self._pairs, self._choice = relative, pairs, choice
+        self._relative, self._pairs = relative, pairs
+        self._choice = choice
         self._last: dict[Pair, bool] = {}  # whether the pair is ascending in the last sample below
         self.bits = pairs.near
         self.order_walk = self._order_walk()
@@ -112,7 +113,7 @@ class _Search:
         return OrderWalk(self._relative, relaxed_order(self._pairs.near | self.bits, self.bits))
 
     def walk(self, number: int, sweeps: int, stream: Words, deadline: float) -> bool:
-        """Return whether the walk found a sample below the known network; forbid its shortest cycles."""
+        """Return whether a walk found a sample below the network; forbid its shortest cycles."""
         turn, kind = divmod(number, len(FIRST_TEMPERATURES))
         known_directions = self._last if turn % 2 else {}
         start = self.order_walk.order_of(self._choice, known_directions)
@@ -150,9 +151,10 @@ def default_pairs(relative: RelativeSets) -> DefaultPairs:
 
 
 def without_free_pairs(pairs: DefaultPairs, bits: set[Pair]) -> OrderBits:
-    """Return the order bits without pairs in no triangle, whose r would be free (docs/theory.md, Theorem D).
+    """Return order bits only for pairs in triangles and pairs of required edges.
 
-    The u variables of both arcs of an adjacent pair without a bit are coupled instead.
+    Other bits would be free (docs/theory.md, Theorem D). The u variables of both arcs of an
+    adjacent pair without a bit are coupled instead.
     """
     order = relaxed_order(bits, bits)
     in_triangles = {_pair(*order.pairs[side].tolist()) for side in np.unique(order.triangles)}
@@ -171,9 +173,9 @@ def _array_of(pairs: set[Pair]) -> SmallInts:
 
 
 def known_network(candidates: Candidates, demand: Demand, workers: Workers) -> Ints:
-    """Return the best network of an order of the given one, or the result of `anneal`, as set numbers."""
+    """Return the best network of an order of the given one, or that of `anneal`, as set numbers."""
     if demand.network is None:
-        limits = Limits(None, MOVES_PER_VERTEX * max(candidates.n, 1), demand.seed)
+        limits = Limits(None, ANNEAL_MOVES_PER_VERTEX * max(candidates.n, 1), demand.seed)
         return np.asarray(solve(candidates, "anneal", limits=limits, workers=workers).choice)
     if demand.network.names != candidates.names:
         raise SettingError(
@@ -223,7 +225,7 @@ def shortest_cycles(parents: tuple[tuple[int, ...], ...]) -> list[list[int]]:
 
 
 def _shortest_cycle(parents: tuple[tuple[int, ...], ...], start: int) -> list[int]:
-    """Return the shortest cycle through a vertex that is on one: breadth first, from child to parent."""
+    """Return the shortest cycle through a vertex that is on one (breadth-first search)."""
     before = {start: -1}
     queue = deque([start])
     while start not in parents[queue[0]]:
@@ -250,7 +252,7 @@ def missing_chords(cycles: list[list[int]], place: Ints, bits: set[Pair]) -> set
 
 
 def chords(cycle: list[int], place: Ints) -> set[Pair]:
-    """Return the sides of the cycle, and the pairs that its vertices join when they leave in the elimination."""
+    """Return the sides of the cycle, and the pairs that are joined when its vertices leave."""
     rest = list(cycle)
     made = {_pair(cycle[i - 1], cycle[i]) for i in range(len(cycle))}
     while len(rest) > 3:

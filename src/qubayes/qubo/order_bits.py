@@ -1,4 +1,4 @@
-"""Order bits r: the pairs of vertices whose order the QUBO decides, and the triangles to keep acyclic.
+"""Order bits r: pairs of vertices whose order the QUBO decides, and triangles to keep acyclic.
 
 `scc` is the paper's E, all pairs inside a strongly connected component of the candidate graph;
 `chordal` keeps only the pairs of a vertex elimination, which are enough (docs/theory.md §2). In an
@@ -86,7 +86,7 @@ class OrderBits(NamedTuple):
         return np.where(found, places, -1)
 
     def of_edges(self, edges: Parents) -> tuple[Ints, Bools]:
-        """Return (edges,) the order bit of each edge, -1 without one; and whether 1 puts the parent first."""
+        """Return (edges,) the order bit of each edge or -1, and whether 1 puts the parent first."""
         bits = self.pair_of(edges.vertices, edges.children)
         return bits, np.append(self.pairs[:, 0], -1)[bits] == edges.vertices
 
@@ -108,7 +108,7 @@ class OrderBits(NamedTuple):
 
 
 def order_bits_of(pairs: AnyArray, corners: AnyArray) -> OrderBits:
-    """Return the order bits of these ascending pairs, with the triangles that have these corners a < b < c."""
+    """Return order bits of these ascending pairs, and triangles with these corners a < b < c."""
     a, b, c = corners.T
     order = OrderBits(frozen(pairs.astype(np.int32)), np.empty((0, 3), np.int32))
     triangles = np.column_stack([order.pair_of(a, b), order.pair_of(b, c), order.pair_of(a, c)])
@@ -151,7 +151,7 @@ class Filled(NamedTuple):
 
 
 def choose_order(candidates: Candidates, kind: str, seed: int = 0) -> OrderBits:
-    """Return the order bits of the candidate graph: an arc from each possible or required parent to its child."""
+    """Return the order bits of the candidate graph, whose arcs go from all parents to children."""
     pairs = [np.empty((0, 2), np.int64)]
     corners = [np.empty((0, 3), np.int64)]
     for component, filled in eliminations(candidates, kind, seed):
@@ -165,7 +165,7 @@ def choose_order(candidates: Candidates, kind: str, seed: int = 0) -> OrderBits:
 
 
 def _triangles_of(filled: Filled) -> Iterator[Ints]:
-    """Yield the corners of triangles with useful arcs p -> v -> q and p -> q, v the first to leave, by v."""
+    """Yield by v the triangles with useful arcs p -> v -> q and p -> q, v the first to leave."""
     arcs = filled.useful
     here = np.ones(len(arcs), np.bool_)
     for v in filled.sequence.tolist():
@@ -177,7 +177,7 @@ def _triangles_of(filled: Filled) -> Iterator[Ints]:
 
 
 def eliminations(candidates: Candidates, kind: str, seed: int = 0) -> Iterator[tuple[Ints, Filled]]:
-    """Yield the vertices of each component with a cycle, and the arcs inside it whose pairs get an order bit."""
+    """Yield the vertices of each component with a cycle, and the arcs that need order bits."""
     if kind not in ORDERS:
         raise SettingError(f"order = {kind!r}; choose one of {', '.join(ORDERS)}")
     arcs = candidates.families.arcs()
@@ -193,7 +193,7 @@ def eliminations(candidates: Candidates, kind: str, seed: int = 0) -> Iterator[t
 
 
 def balanced(order: OrderBits, deltas: Floats) -> OrderBits:
-    """Orient each pair to keep linear coefficients small; `deltas` are the penalties of the triangles.
+    """Orient each pair to keep linear coefficients small; `deltas` are penalties of triangles.
 
     A triangle that is transitive in the chosen directions costs delta (w + x y - x w - y w), w its
     long side; one that is cyclic in them costs delta (1 - x - y - w + x y + x w + y w). Written all
@@ -225,7 +225,7 @@ def balanced(order: OrderBits, deltas: Floats) -> OrderBits:
 def _turn(
     start: Ints, others: SmallInts, pulls: Floats, signs: Floats, linear: Floats, sweeps: int
 ) -> None:
-    """Turn single pairs round while the sum of the fourth powers of the linear coefficients falls."""
+    """Turn single pairs round while the sum of fourth powers of linear coefficients falls."""
     for p in range(len(signs)):
         for e in range(start[p], start[p + 1]):
             linear[p] += pulls[e] * signs[p] * signs[others[e]]
@@ -248,7 +248,7 @@ def _turn(
 
 
 def best_elimination(adjacency: Bools, seed: int = 0) -> Filled:
-    """Return an elimination of the graph with few pairs: the best of several greedy ones, annealed."""
+    """Return an elimination with few pairs: the best of several greedy ones, annealed."""
     n = len(adjacency)
     arcs = packed_arcs(adjacency)
     random = np.random.default_rng(np.random.SeedSequence(seed))
@@ -266,7 +266,7 @@ def best_elimination(adjacency: Bools, seed: int = 0) -> Filled:
 
 
 def temperatures(tries: int, pairs: int) -> Floats:
-    """Return temperatures that fall by the same factor at each try, from HOTTEST to COLDEST times the pairs."""
+    """Return temperatures that fall by a factor, from HOTTEST to COLDEST times the pairs."""
     hot, cold = (share * max(500, pairs) for share in (HOTTEST, COLDEST))
     falling: Floats = hot * (cold / hot) ** (np.arange(tries) / tries)
     return falling
@@ -309,7 +309,7 @@ def eliminate(adjacency: Bools, sequence: Ints) -> Filled:
 
 
 def _filled_arcs(adjacency: Bools, leaving: list[int]) -> tuple[list[int], list[int]]:
-    """Return each vertex's successors and predecessors when it leaves, which are in the graph then."""
+    """Return the successors and the predecessors of each vertex when it leaves."""
     successors, predecessors = packed_arcs(adjacency)
     outward = [int.from_bytes(row.tobytes(), "little") for row in successors]
     inward = [int.from_bytes(row.tobytes(), "little") for row in predecessors]
@@ -333,7 +333,7 @@ def _members(bits: int) -> Iterator[int]:
 
 
 def count_pairs(arcs: Words, sequence: Ints) -> int:
-    """Return the number of pairs joined during the elimination: an upper bound on the useful ones."""
+    """Return the number of pairs joined in an elimination: an upper bound on the useful ones."""
     return int(_count_pairs(arcs, *_scratch(arcs), sequence, len(sequence) ** 2))
 
 
@@ -362,7 +362,7 @@ def anneal_sequence(arcs: Words, sequence: Ints, moves: Ints, allowances: Floats
 
 
 def _scratch(arcs: Words) -> tuple[Words, Words]:
-    """Return a copy of the arcs, which an elimination changes, and (2, words) the set of all vertices."""
+    """Return a copy of the arcs for an elimination, and (2, words) the set of all vertices."""
     n = arcs.shape[1]
     everyone = np.packbits(np.arange(64 * arcs.shape[2]) < n, bitorder="little").view(np.uint64)
     return arcs.copy(), np.stack([everyone] * 2)
@@ -403,7 +403,7 @@ def _degree(row: Words) -> Any:
 
 @inlined
 def _missing_pairs(v: int, rows: Words) -> Any:
-    """Return the number of ordered pairs of neighbours of v that are not neighbours of each other."""
+    """Return the number of ordered pairs of neighbours of v without an edge between them."""
     missing = -_degree(rows[v])  # each neighbour misses itself
     for b in range(len(rows)):
         if _has(rows[v], b):
@@ -422,7 +422,7 @@ def _choose_greedily(
     stale: Bools,
     sequence: Ints,
 ) -> None:
-    """Fill the sequence; `rows` are changed, all are `stale` at first, a vertex that left costs inf."""
+    """Fill the sequence; `rows` are changed, all vertices `stale` at first."""
     n = len(rows)
     for t in range(n):
         chosen, least = t, inf
@@ -445,7 +445,7 @@ def _choose_greedily(
 def _anneal(
     arcs: Words, scratch: Words, later: Words, states: Ints, moves: Ints, allowances: Ints
 ) -> None:
-    """Leave the best sequence met in states[0]; states (best, current, trial) all hold the start."""
+    """Leave the best sequence in states[0]; all three (best, current, trial) hold the start."""
     best = states[0]
     here, trial = states[1], states[2]
     least = now = _count_pairs(arcs, scratch, later, here, len(here) ** 2)
@@ -473,7 +473,7 @@ def _anneal(
 
 @kernel
 def _count_pairs(arcs: Words, scratch: Words, later: Words, sequence: Ints, limit: int) -> Any:
-    """Return the number of pairs joined when the vertices leave in this sequence; stop early above `limit`.
+    """Return the number of pairs joined in this elimination, or a number above `limit`.
 
     later[0] is used up: the vertices that have not left.
     """

@@ -18,7 +18,7 @@ from .order_bits import OrderBits
 from .penalties import MARGIN, order_bounds
 
 LAST_TEMPERATURE = 0.2
-TEMPERATURES = 400  # of a walk
+WALK_TEMPERATURES = 400
 DESCENTS = 20  # further steps at temperature 0, which leave no penalty that a flip can avoid
 FLIPS_PER_MOVE = 5  # of a vertex, times the triangles of a pair: the same time for both
 LEAST_IMPROVEMENT = 1e-9  # of the energy, for a sample to be kept as the best
@@ -73,7 +73,7 @@ class OrderWalk:
         self._pairs = _pairs_of(relative, order, self.deltas)
 
     def order_of(self, choice: Ints, directions: dict[Pair, bool]) -> Bools:
-        """Return the order bits of an order of the DAG, or of `directions` where they know the pair."""
+        """Return the order bits by `directions`, and by an order of the DAG for other pairs."""
         place = np.argsort(topological_order(self.relative.candidates.families.sets_at(choice)))
         ascending = place[self.order.pairs[:, 0]] < place[self.order.pairs[:, 1]]
         pairs = zip(self.order.pairs.tolist(), ascending.tolist(), strict=True)
@@ -106,7 +106,7 @@ class OrderWalk:
             return r
         state = self.start(r)
         flips, vertex_moves = self._tries(sweeps)
-        cooling = np.geomspace(hot, LAST_TEMPERATURE, TEMPERATURES).tolist()
+        cooling = np.geomspace(hot, LAST_TEMPERATURE, WALK_TEMPERATURES).tolist()
         for temperature in (*cooling, *[0.0] * DESCENTS):
             self.step(state, temperature, flips, stream)
             self.move_vertices(state, temperature, vertex_moves, stream)
@@ -115,9 +115,9 @@ class OrderWalk:
         return state.best
 
     def _tries(self, sweeps: int) -> tuple[int, int]:
-        """Return the flips, and the moves of vertices, at one temperature of a walk of these sweeps."""
+        """Return the numbers of flips and of moves of vertices at one temperature of a walk."""
         pairs = len(self.order.pairs)
-        flips = max(1, sweeps * len(self._pairs.movable) // TEMPERATURES)
+        flips = max(1, sweeps * len(self._pairs.movable) // WALK_TEMPERATURES)
         work = FLIPS_PER_MOVE * (pairs + 3 * len(self.order.triangles))
         return flips, 1 + flips * pairs // work
 
@@ -125,7 +125,7 @@ class OrderWalk:
         """Return the number of flips and moves of vertices in a walk of these sweeps."""
         if not len(self._pairs.movable):
             return 0
-        return (TEMPERATURES + DESCENTS) * sum(self._tries(sweeps))
+        return (WALK_TEMPERATURES + DESCENTS) * sum(self._tries(sweeps))
 
     def start(self, r: Bools) -> WalkState:
         """Return the state of a walk that starts from these order bits."""
@@ -154,13 +154,13 @@ class OrderWalk:
         return fields
 
     def step(self, state: WalkState, temperature: float, tries: int, stream: Words) -> None:
-        """Try this many flips at one temperature; note the state if its energy is the least so far."""
+        """Try flips at one temperature; note the state if its energy is the least so far."""
         _flip_bits(self._sets, self._pairs, state, temperature, tries, stream)
 
     def move_vertices(
         self, state: WalkState, temperature: float, tries: int, stream: Words
     ) -> None:
-        """Try this many moves of a vertex; note the state if its energy is the least so far."""
+        """Try moves of a vertex; note the state if its energy is the least so far."""
         _move_vertices(self._sets, self._pairs, state, temperature, tries, stream)
 
 
@@ -230,9 +230,9 @@ def _fits(mask: Words, allowed: Words) -> Any:
 
 @inlined
 def _best_with(edge: int, chosen: int, least: float, allowed: Words, sets: _SetMasks) -> Any:
-    """Return the best allowed set with the edge's parent that gains `least` and beats the chosen one.
+    """Return the best allowed set with the edge's parent that gains `least` or more.
 
-    The chosen one if there is none.
+    The chosen one if that is better.
     """
     for h in range(sets.begin[edge], sets.begin[edge + 1]):
         number = sets.holders[h]
@@ -269,7 +269,7 @@ def _turn_pair(p: int, pairs: _Pairs, state: WalkState) -> None:
 
 @inner
 def _flip_pair(p: int, sets: _SetMasks, pairs: _Pairs, state: WalkState) -> Any:
-    """Flip the order bit p, give both ends the best sets that r allows now, return the change of energy."""
+    """Flip the order bit p, choose the best sets of both ends, return the change of energy."""
     gains, choice = sets.gains, state.choice
     side = 0 if state.r[p] else 1
     later, earlier = pairs.ends[p, side], pairs.ends[p, 1 - side]
@@ -302,7 +302,7 @@ def _is_cyclic(e: int, p: int, pairs: _Pairs, r: Bools) -> Any:
 def _move_vertices(
     sets: _SetMasks, pairs: _Pairs, state: WalkState, temperature: float, tries: int, words: Words
 ) -> None:
-    """Move vertices by Metropolis' rule: flip an order bit, and let one end pass all vertices between."""
+    """Move vertices by Metropolis' rule: flip an order bit, one end passes all in between."""
     flipped = state.flipped
     for _ in range(tries):
         p = pairs.movable[below(words, len(pairs.movable))]

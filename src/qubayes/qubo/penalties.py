@@ -1,4 +1,4 @@
-"""Penalties above their proved bounds: for edges against the order, cyclic triangles, third subsets.
+"""Penalties above proved bounds: on edges against the order, cyclic triangles, third subsets.
 
 `tight` takes the bounds of docs/theory.md §3 and §4 (Theorem 2 of §5 proves them enough), `paper`
 the three numbers of the paper.
@@ -86,7 +86,7 @@ class Chosen(NamedTuple):
 def tight(
     relative: RelativeSets, order: OrderBits, gains: list[VertexGains], step: float | None = None
 ) -> Penalties:
-    """Return penalties just above their own bounds, none below FLOOR of the largest; multiples of the step."""
+    """Return penalties just above their bounds, at least FLOOR of the largest, in whole steps."""
     bounds = order_bounds(relative, order)
     floor = FLOOR * max((float(part.max()) for part in bounds if part.size), default=0.0)
     limits = np.array([vertex.limit.bound for vertex in gains])
@@ -139,7 +139,7 @@ def paper(relative: RelativeSets, order: OrderBits, gains: list[VertexGains]) ->
 def scaled(
     penalties: Penalties, scale: Mapping[str, float], step: float | None = None
 ) -> Penalties:
-    """Return the penalties times the factors of their kinds, rounded up to multiples of the step."""
+    """Return the penalties times the factors of their kinds, rounded up to whole steps."""
     changed = penalties._asdict()
     for kind, factor in scale.items():
         for field in KINDS[kind]:
@@ -155,7 +155,7 @@ def scaled(
 def weak_kinds(
     penalties: Penalties, relative: RelativeSets, order: OrderBits, gains: list[VertexGains]
 ) -> tuple[str, ...]:
-    """Return the kinds (edge, triangle, slack) with at least one penalty at or below its proved bound."""
+    """Return the kinds (edge, triangle, slack) with a penalty at or below its proved bound."""
     edges, required, triangles = order_bounds(relative, order)
     bounds = {  # -inf: an edge without an order bit has no penalty
         "edges": np.where(order.has_bit(relative.parents), edges, -inf),
@@ -168,7 +168,7 @@ def weak_kinds(
 
 
 def order_bounds(relative: RelativeSets, order: OrderBits) -> tuple[Floats, Floats, Floats]:
-    """Return what the penalties on edges, required edges and triangles must exceed (docs/theory.md, Theorem 2)."""
+    """Return the bounds of edges, required edges and triangles (docs/theory.md, Theorem 2)."""
     parents, required = relative.parents, relative.required
     edges, vertices = order_losses(relative, order)
     first = _with_ancestors(vertices, required, order)
@@ -197,7 +197,7 @@ def order_losses(relative: RelativeSets, order: OrderBits) -> tuple[Floats, Floa
 
 
 def _with_ancestors(values: Floats, required: Parents, order: OrderBits) -> Floats:
-    """Return for each vertex the sum over it and its ancestors by required edges with an order bit."""
+    """Return (n,) the sum over a vertex and its ancestors by required edges with an order bit."""
     bound = order.has_bit(required)
     if not bound.any():
         return values
@@ -231,7 +231,7 @@ def needs_slack(relative: RelativeSets, vertex: int) -> bool:
 
 
 def choose_representations(relative: RelativeSets, vertex: int) -> Chosen:
-    """Return one representation of each candidate set of the vertex, and the graph of the chosen pairs.
+    """Return one representation of each candidate set of the vertex, and the graph of the pairs.
 
     The greedy choice (sets with the fewest representations first) avoids triangles; where it fails,
     the first representation of each set is chosen."""
@@ -336,7 +336,7 @@ def unused_bound(singles: Floats, pairs: Floats, joined: Bools) -> float:
 
 @kernel
 def _gain_of(b: int, singles: Floats, pairs: Floats, there: Bools) -> float:
-    """Return max over j != l, both there, of max(0, f(b∪j) - f(j)) + f(b∪l) - f(b) - f(l), or -inf."""
+    """max over j != l, both there, of max(0, f(b∪j) - f(j)) + f(b∪l) - f(b) - f(l), or -inf."""
     mu = len(singles)
     first = next_first = -inf  # the two largest of max(0, f(b∪j) - f(j))
     first_at = -1

@@ -1,4 +1,4 @@
-"""Constraints that a sample violates, by name: at most two subsets, slack, edges against the order, triangles."""
+"""Constraints that a sample violates: at most two subsets, slack, edges, triangles."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,7 +41,7 @@ def active_counts(formulation: "Formulation", samples: Bools) -> Ints:
 def subset_violations(
     formulation: "Formulation", state: Bools, constrained: bool
 ) -> list[Violation]:
-    """Return each vertex whose active subsets or z bit cost energy; constrained: with more than two."""
+    """Return vertices whose subsets or z bit cost energy; constrained: with more than two."""
     penalties = formulation.penalties
     active = active_counts(formulation, state[None])[0]
     wrong = active > 2
