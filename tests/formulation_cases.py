@@ -6,9 +6,14 @@ import numpy as np
 
 from qubayes.candidates import Candidates
 from qubayes.foundation.families import Families
+from qubayes.machines import upper_triangle
+from qubayes.qubo import Qubo, formulate
 from qubayes.qubo.subsets import Subsets
+from reference import energies as reference
 
 Set = frozenset[int]
+MODES = [("chordal", "tight"), ("scc", "paper"), ("scc", "tight"), ("chordal", "paper")]
+MOST_BITS = 18
 
 
 def random_scores(
@@ -114,3 +119,45 @@ def crowded_scores(random: np.random.Generator, n: int, largest: int) -> list[di
 def state_of(index: int, bits: int) -> np.ndarray:
     """The state whose bit b is bit b of the index."""
     return (index >> np.arange(bits)) & 1 == 1
+
+
+def all_energies(qubo: Qubo) -> np.ndarray:
+    rows, cols, weights = upper_triangle(qubo)
+    couplers = dict(
+        zip(zip(rows.tolist(), cols.tolist(), strict=True), weights.tolist(), strict=True)
+    )
+    return reference.all_energies(qubo.h, couplers, qubo.offset)
+
+
+def problems(seed: int):
+    """(scores, candidates, subsets) of random problems without end: plain, with required edges, crowded."""
+    random = np.random.default_rng(seed)
+    while True:
+        n, largest = int(random.integers(1, 6)), int(random.integers(1, 4))
+        kind = random.integers(3)
+        if kind == 2:
+            scores = crowded_scores(random, max(n, 4), max(largest, 2))
+        else:
+            required = int(random.integers(1, 3)) if kind and n > 1 else 0
+            scores = random_scores(
+                random, n, largest, float(random.choice([0.1, 0.2, 0.3])), required
+            )
+        candidates = candidates_of(scores)
+        yield (
+            scores,
+            candidates,
+            whole_subsets(candidates)
+            if random.random() < 0.2
+            else split_subsets(random, candidates),
+        )
+
+
+def formulations(seed: int, count: int, order: str, penalty: str):
+    """The first problems that are small enough to try every state."""
+    for scores, candidates, subsets in problems(seed):
+        formulation = formulate(candidates, subsets, order=order, penalty=penalty)
+        if formulation.qubo.bits <= MOST_BITS:
+            yield scores, formulation
+            count -= 1
+            if not count:
+                return

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from formulation_cases import (
+    all_energies,
     candidates_of,
     crowded_scores,
     random_scores,
@@ -16,9 +17,7 @@ from formulation_cases import (
 )
 from qubayes import SettingError
 from qubayes.qubo import annealer_problem, constrain, formulate, to_bqm, to_cqm
-from qubayes.qubo.penalties import excess_bound, third_gain
 from reference import energies as reference
-from test_formulation_minimum import all_energies
 
 
 def instances(count: int, seed: int):
@@ -162,32 +161,6 @@ def test_six_subsets_of_which_every_two_score():
     assert xi == 3 and weak == 7.0 and excess == 4
     # the least whole number above g (mu - 1) / 2 = 5, with a margin of 1 %
     assert form.lambdas == (6,)
-
-
-def test_bounds_of_the_excess_are_their_definition():
-    random = np.random.default_rng(5)
-    decided = [0, 0]
-    for _ in range(200):
-        mu = int(random.integers(3, 7))
-        singles = random.integers(0, 9, mu) / 4
-        joint = {
-            p: max(singles[list(p)]) + random.integers(0, 9) / 4 for p in combinations(range(mu), 2)
-        }
-
-        def gain(subsets, singles=singles, joint=joint):
-            return (
-                sum(joint[p] for p in combinations(subsets, 2))
-                - (len(subsets) - 2) * singles[list(subsets)].sum()
-            )
-
-        bound = excess_bound(singles, np.array(list(joint.values())))
-        for size in range(3, mu + 1):
-            for K in combinations(range(mu), size):
-                best = max(joint[p] for p in combinations(K, 2))
-                assert gain(K) - best <= bound * (size - 2) + 1e-9
-        third = third_gain(singles, np.array(list(joint.values()))) * (mu - 1) / 2
-        decided[int(bound < third - 1e-9)] += 1
-    assert min(decided) > 10, decided
 
 
 def test_constraints_carry_the_names_of_their_vertices():

@@ -5,11 +5,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from formulation_cases import candidates_of, random_scores, split_subsets, state_of
+from formulation_cases import all_energies, candidates_of, random_scores, split_subsets, state_of
 from qubayes.candidates import Candidates, Stamp
 from qubayes.qubo import decode, formulate
 from reference import energies as reference
-from test_formulation_minimum import all_energies
 
 
 def paper_problem(scores, subsets, union_score) -> reference.PaperProblem:

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from formulation_cases import candidates_of, random_scores, state_of
+from formulation_cases import all_energies, candidates_of, random_scores, state_of
 from qubayes import QubayesError
 from qubayes.quadratize import quadratize
 from qubayes.qubo.gains import relate
@@ -13,7 +13,6 @@ from qubayes.qubo.subsets import cover
 from qubayes_baselines import formulate_ogorman, ogorman_bits
 from qubayes_baselines.ogorman import edge_subsets, products_of, score_monomials
 from reference import energies as reference
-from test_formulation_minimum import all_energies
 
 
 def full_vertex(random: np.random.Generator, n: int, largest: int, density: float):

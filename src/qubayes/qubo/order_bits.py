@@ -249,20 +249,31 @@ def _turn(
 
 def best_elimination(adjacency: Bools, seed: int = 0) -> Filled:
     """Return an elimination with few pairs: the best of several greedy ones, annealed."""
+    random = np.random.default_rng(np.random.SeedSequence(seed))
+    return annealed(adjacency, greedy_elimination(adjacency, random), random)
+
+
+def greedy_elimination(adjacency: Bools, random: np.random.Generator) -> Filled:
+    """Return the elimination whose sequence joins the fewest pairs, of several greedy ones."""
     n = len(adjacency)
     arcs = packed_arcs(adjacency)
-    random = np.random.default_rng(np.random.SeedSequence(seed))
-    noises = random.random((GREEDY_STARTS, n))
     neighbours = arcs[0] | arcs[1]
+    noises = random.random((GREEDY_STARTS, n))
     thorough = n <= MOST_EXACT_COSTS
     sequences = [greedy_sequence(neighbours, noise, False, thorough) for noise in noises]
     sequences += [greedy_sequence(neighbours, noise, True, thorough) for noise in noises]
-    best = eliminate(adjacency, min(sequences, key=lambda sequence: count_pairs(arcs, sequence)))
+    return eliminate(adjacency, min(sequences, key=lambda sequence: count_pairs(arcs, sequence)))
+
+
+def annealed(adjacency: Bools, start: Filled, random: np.random.Generator) -> Filled:
+    """Return the better of an elimination and the one that annealing makes of it."""
+    n = len(adjacency)
+    arcs = packed_arcs(adjacency)
     tries = int(min(ELIMINATION_MOVES, ELIMINATION_WORDS / (n * n * arcs.shape[2])))
     moves = random.integers(n, size=(tries, 2))
-    allowances = random.exponential(size=tries) * temperatures(tries, best.pairs)
-    annealed = eliminate(adjacency, anneal_sequence(arcs, best.sequence, moves, allowances))
-    return min(best, annealed, key=lambda filled: filled.pairs)
+    allowances = random.exponential(size=tries) * temperatures(tries, start.pairs)
+    found = eliminate(adjacency, anneal_sequence(arcs, start.sequence, moves, allowances))
+    return min(start, found, key=lambda filled: filled.pairs)
 
 
 def temperatures(tries: int, pairs: int) -> Floats:

@@ -13,11 +13,13 @@ from qubayes.qubo.assembly import summed, triangle_terms
 from qubayes.qubo.order_bits import (
     OrderBits,
     anneal_sequence,
+    annealed,
     balanced,
     best_elimination,
     choose_order,
     count_pairs,
     eliminate,
+    greedy_elimination,
     greedy_sequence,
     packed_arcs,
     temperatures,
@@ -236,34 +238,42 @@ def test_annealing_takes_every_move_that_adds_at_most_its_allowance(n, density, 
     assert taken
 
 
-def test_the_elimination_with_the_fewest_pairs_is_returned(monkeypatch):
-    """Of the sequences to start from, and of the best of them and what annealing made of it."""
+def test_the_greedy_elimination_has_the_sequence_with_the_fewest_pairs():
+    for seed in range(6):
+        adjacency, _ = random_graph(np.random.default_rng(seed), 24, 0.12)
+        arcs, neighbours = packed_arcs(adjacency), packed_arcs(adjacency | adjacency.T)[0]
+        noises = np.random.default_rng(seed).random((order_bits.GREEDY_STARTS, 24))
+        counts = []
+        for by_degree, noise in product((False, True), noises):
+            sequence = greedy_sequence(neighbours, noise, by_degree, True)
+            counts.append(count_pairs(arcs, sequence))
+        found = greedy_elimination(adjacency, np.random.default_rng(seed))
+        assert count_pairs(arcs, found.sequence) == min(counts)
+
+
+def test_the_elimination_with_the_fewest_pairs_is_returned():
+    """Of the best of the sequences to start from, and of what annealing made of it."""
     random = np.random.default_rng(0)
     adjacency, _ = random_graph(random, 24, 0.12)
     adjacency |= adjacency.T
-    arcs, starts = packed_arcs(adjacency), []
-    better = greedy_sequence(arcs[0], np.zeros(24), False, True)
+    arcs = packed_arcs(adjacency)
     worse = max(
         (random.permutation(24) for _ in range(50)),
         key=lambda sequence: count_pairs(arcs, sequence),
     )
-
-    def started(*_):
-        starts.append(random.permutation(24))
-        return starts[-1]
-
-    def annealed(arcs, sequence, moves, allowances):
-        assert len(moves) == len(allowances) and moves.max() == 23 and (allowances >= 0).all()
-        assert count_pairs(arcs, sequence) == min(count_pairs(arcs, start) for start in starts)
-        return result
-
-    monkeypatch.setattr(order_bits, "greedy_sequence", started)
-    monkeypatch.setattr(order_bits, "anneal_sequence", annealed)
-    for result in (worse, better):
-        starts.clear()
-        found = best_elimination(adjacency, 0)
-        assert found.pairs == min(count_pairs(arcs, sequence) for sequence in (result, *starts))
-        assert (found.sequence.tolist() == result.tolist()) == (result is better)
+    start = eliminate(adjacency, worse)
+    found = annealed(adjacency, start, np.random.default_rng(1))
+    assert found.pairs < start.pairs
+    random = np.random.default_rng(1)  # the same moves
+    tries = order_bits.ELIMINATION_MOVES
+    moves = random.integers(24, size=(tries, 2))
+    allowances = random.exponential(size=tries) * temperatures(tries, start.pairs)
+    expected = anneal_sequence(arcs, worse, moves, allowances)
+    assert found.sequence.tolist() == expected.tolist()
+    unbeaten = start._replace(pairs=found.pairs - 1)
+    assert annealed(adjacency, unbeaten, np.random.default_rng(1)) is unbeaten
+    first = greedy_elimination(adjacency, np.random.default_rng(np.random.SeedSequence(0)))
+    assert best_elimination(adjacency, 0).pairs <= first.pairs
 
 
 @pytest.mark.parametrize("pairs", [1000, 8000])
