@@ -197,5 +197,5 @@ def test_symmetries_spare_the_search(monkeypatch):
     """A long cycle has no two variables that can be swapped; a rotation and a reflection settle its order."""
     poly = as_polynomial({(i, (i + 1) % 400): 1.0 for i in range(400)})
     assert canonical_order(poly).structural
-    monkeypatch.setattr(polynomial, "WORK", 10_000)
+    monkeypatch.setattr(polynomial, "REFINEMENT_WORK", 10_000)
     assert not canonical_order(poly).structural  # the work ran out before every start was tried

@@ -6,7 +6,9 @@ a smallest family, and which may be. Proofs are in docs/quadratization.md."""
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, permutations
+from functools import reduce
+from itertools import chain, combinations, permutations
+from operator import or_
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -75,7 +77,7 @@ def proper_subsets(mask: Mask) -> Iterator[Mask]:
 
 def singletons(terms: Iterable[Mask]) -> set[Mask]:
     """Return the singletons of all elements of the terms."""
-    return {1 << e for term in terms for e in bits(term)}
+    return {1 << element for element in bits(reduce(or_, terms, 0))}
 
 
 def closures(family: Iterable[Mask]) -> dict[int, Mask]:
@@ -119,8 +121,8 @@ class SubsetIndex:
         """Return the proper subsets of the given set that are in the family, descending."""
         if mask.bit_count() <= 8:
             return [s for s in proper_subsets(mask) if s in self.family]
-        found = (s for e in bits(mask) for s in self._by_last[e] if s & ~mask == 0 and s != mask)
-        return sorted(found, reverse=True)
+        others = chain.from_iterable(self._by_last[e] for e in bits(mask))
+        return sorted((s for s in others if s & ~mask == 0 and s != mask), reverse=True)
 
     def pairs(self, mask: Mask) -> Iterator[Pair]:
         """Yield the pairs of other sets of the family whose union is the given set, in a fixed order."""
@@ -265,8 +267,8 @@ def closed_sets(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
     closed = {term for term in terms if term.bit_count() == 1}
     if assumptions == "general":
         cores = closures(terms)
-        nested = {f for e, core in cores.items() for f in bits(core) if f != e}
-        closed |= {1 << e for e, core in cores.items() if core == 1 << e and e not in nested}
+        nested = reduce(or_, (core & ~(1 << e) for e, core in cores.items()), 0)
+        closed |= {1 << e for e, core in cores.items() if core == 1 << e and not nested >> e & 1}
     return closed
 
 
@@ -308,7 +310,8 @@ def triangle_bound(triples: Iterable[Mask], elements: Collection[int]) -> int:
         if len(inside) == 3:
             for order in permutations(inside):
                 gaps[order] = False
-    per_pair, best = gaps.sum(axis=2), 0
+    per_pair = gaps.sum(axis=2)
+    best = 0
     for kept in range(size, 3, -1):
         number = int(per_pair.sum()) // 6
         edges = (kept**2 + math.isqrt(kept**4 + 48 * kept * number)) // 8
@@ -319,6 +322,9 @@ def triangle_bound(triples: Iterable[Mask], elements: Collection[int]) -> int:
             break
         worst = int(per_pair.sum(axis=1).argmax())
         per_pair = per_pair - gaps[:, :, worst]
-        per_pair[worst], per_pair[:, worst] = 0, 0
-        gaps[worst], gaps[:, worst], gaps[:, :, worst] = False, False, False
+        per_pair[worst] = 0
+        per_pair[:, worst] = 0
+        gaps[worst] = False
+        gaps[:, worst] = False
+        gaps[:, :, worst] = False
     return best

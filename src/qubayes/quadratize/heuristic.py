@@ -11,8 +11,10 @@
 import heapq
 import random
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import chain, combinations
+from operator import or_
 from typing import NamedTuple
 
 import numpy as np
@@ -34,42 +36,37 @@ from .decomposition import (
 from .integer_program import representations
 from .local_search import OptionRows, improve
 
-# terms up to this degree offer all their shared subsets to the local search, longer ones what
-# merging found
+# Terms up to this degree offer all their shared subsets to the local search, longer ones what
+# merging found.
 SHORT = 6
-OPTIONS = 600_000  # options of all rows of the local search, at most
-# steps of local search at most, STEPS_PER_SET for each set; not a time, so that results can be
-# repeated
-STEPS = 40_000
+MOST_OPTIONS = 600_000  # options of all rows of the local search
+# Steps of local search, not a time, so that results can be repeated.
+MOST_STEPS = 40_000
 STEPS_PER_SET = 400
-# work of merging with other ties; the local search combines what several runs found
+# Work of merging with other ties; the local search combines what several runs found.
 MERGES = 300_000
 MERGES_LONG = 3_000_000  # with long terms, where merging decides
 RUNS = 40
 COMBINED = 6  # best runs that are offered to the local search
 COLOURINGS = 1024  # parity colourings that are compared, beside those of a basis
 GROWN = 10_000  # terms of degree three or four, at most, for the growth start: some seconds
-# of the growth start: a seed that is not optimal spreads its faults
-SEED_VARIABLES, SEED_STEPS = 10, 20_000
-GROWTH = 1.1  # factor by which the variables grow, three at least
+# Of the growth start: a seed that is not optimal spreads its faults.
+SEED_VARIABLES = 10
+SEED_STEPS = 20_000
+GROWTH_FACTOR = 1.1  # by which the variables grow, three at least
 
 
 def quick_family(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
-    """Return a family that satisfies the assumptions: the smaller of the merge start and the parity start, pruned."""
-    starts = [
-        merge_frequent(terms),
-        parity_pairs(terms) if assumptions != "terms-exclusive" else None,
-    ]
-    families = [
-        prune(singletons(terms) | start, terms, assumptions)
-        for start in starts
-        if start is not None
-    ]
-    return min(families, key=len)
+    """Return the smaller of two pruned families: of the merge start and of the parity start."""
+    starts = [merge_frequent(terms)]
+    parity = parity_pairs(terms) if assumptions != "terms-exclusive" else None
+    if parity is not None:
+        starts.append(parity)
+    return min((prune(singletons(terms) | start, terms, assumptions) for start in starts), key=len)
 
 
 def searched_family(terms: Sequence[Mask], assumptions: Assumptions, enough: int = 0) -> set[Mask]:
-    """Return the smallest family found from all starts; stop at a family of at most `enough` sets."""
+    """Return the smallest family found from all starts; stop at one of at most `enough` sets."""
     best: set[Mask] | None = None
     for family in _families(terms, assumptions):
         if best is None or len(family) < len(best):
@@ -81,41 +78,62 @@ def searched_family(terms: Sequence[Mask], assumptions: Assumptions, enough: int
 
 def _families(terms: Sequence[Mask], assumptions: Assumptions) -> Iterator[set[Mask]]:
     """Yield families that satisfy the assumptions, the cheapest start first."""
-    short = assumptions != "terms-exclusive" and all(t.bit_count() <= 4 for t in terms)
+    exclusive = assumptions == "terms-exclusive"
+    short = not exclusive and _longest(terms) <= 4
     parity = parity_pairs(terms) if short else None
     if parity is not None:
         yield singletons(terms) | parity
-    work = sum(t.bit_count() ** 3 for t in terms) // 2 + 1
-    allowed = MERGES if all(t.bit_count() <= SHORT for t in terms) else MERGES_LONG
-    runs = range(min(RUNS, max(1, allowed // work)))
-    merged = sorted((merge_frequent(terms, run) for run in runs), key=len)[:COMBINED]
+    merged = _merge_runs(terms)
     family = singletons(terms) | merged[0]
-    if assumptions == "terms-exclusive":
+    if exclusive:
         family = prune(family, terms, assumptions)
     problem = choice_problem(terms, set().union(family, *merged), assumptions)
-    yield prune(family if problem is None else problem.improved(family), terms, assumptions)
-    if parity is not None:
-        family = singletons(terms) | parity
-        yield prune(family if problem is None else problem.improved(family), terms, assumptions)
+    starts = [family] if parity is None else [family, singletons(terms) | parity]
+    for start in starts:
+        yield prune(start if problem is None else problem.improved(start), terms, assumptions)
     if short and problem is not None and sum(t.bit_count() > 2 for t in terms) <= GROWN:
-        yield prune(
-            problem.improved(singletons(terms) | grown_products(terms, assumptions)),
-            terms,
-            assumptions,
-        )
+        start = singletons(terms) | grown_products(terms, assumptions)
+        yield prune(problem.improved(start), terms, assumptions)
+
+
+def _longest(terms: Iterable[Mask]) -> int:
+    """Return the degree of the longest term."""
+    return max((t.bit_count() for t in terms), default=0)
+
+
+def _merge_runs(terms: Sequence[Mask]) -> list[set[Mask]]:
+    """Return the products of the best of several runs of merging, the fewest first."""
+    work = sum(t.bit_count() ** 3 for t in terms) // 2 + 1
+    allowed = MERGES if _longest(terms) <= SHORT else MERGES_LONG
+    runs = range(min(RUNS, max(1, allowed // work)))
+    return sorted((merge_frequent(terms, run) for run in runs), key=len)[:COMBINED]
 
 
 def parity_pairs(terms: Iterable[Mask]) -> set[Mask] | None:
     """Return the fewest pairs of one colour inside terms, over parity colourings; None if there are none to compare.
 
     In a parity colouring each term of degree four has an even number of variables of either colour.
-    So it splits into two pairs of one colour, and of three variables two have the same colour. Such
-    colourings are the null space of the terms over GF(2); with no such term they are all
-    colourings."""
+    So it splits into two pairs of one colour, and of three variables two have the same colour."""
     terms = [t for t in terms if t.bit_count() > 2]
-    if any(t.bit_count() > 4 for t in terms):
+    if _longest(terms) > 4:
         return None
-    elements = sorted({e for t in terms for e in bits(t)})
+    basis = _colouring_basis(terms)
+    pairs = sorted(set(chain.from_iterable(combinations(bits(t), 2) for t in terms)))
+    if len(basis) < 2 or not pairs:
+        return None
+    mixes = np.random.default_rng(0).integers(0, 2, (COLOURINGS, len(basis)))
+    colourings = (np.vstack([np.eye(len(basis), dtype=np.int64), mixes]) @ np.array(basis)) % 2
+    first, second = np.array(pairs).T
+    alike: list[Bools] = [colours[first] == colours[second] for colours in colourings]
+    best = min(alike, key=np.count_nonzero)
+    return {1 << a | 1 << b for (a, b), same in zip(pairs, best.tolist(), strict=True) if same}
+
+
+def _colouring_basis(terms: Sequence[Mask]) -> list[list[int]]:
+    """Return a basis of the parity colourings, each as the colour of every element.
+
+    They are the null space of the terms of degree four over GF(2); without such terms they are all
+    colourings."""
     pivots: dict[int, Mask] = {}  # leading element -> row of the echelon form
     for row in terms:
         reduced = row if row.bit_count() == 4 else 0
@@ -123,30 +141,27 @@ def parity_pairs(terms: Iterable[Mask]) -> set[Mask] | None:
             reduced ^= pivots[reduced.bit_length() - 1]
         if reduced:
             pivots[reduced.bit_length() - 1] = reduced
+    elements = list(bits(reduce(or_, terms, 0)))
     basis = []
-    for free in (e for e in elements if e not in pivots):
-        colouring = 1 << free
-        for lead in sorted(pivots):
-            colouring |= ((pivots[lead] & colouring).bit_count() & 1) << lead
-        basis.append([colouring >> e & 1 for e in range(elements[-1] + 1)])
-    pairs = sorted({(a, b) for t in terms for a, b in combinations(bits(t), 2)})
-    if len(basis) < 2 or not pairs:
-        return None
-    vectors, ends = np.array(basis), np.array(pairs).T
-    mixes = np.random.default_rng(0).integers(0, 2, (COLOURINGS, len(basis)))
-    colourings = (np.vstack([np.eye(len(basis), dtype=np.int64), mixes]) @ vectors) % 2
-    alike: list[Bools] = [own[ends[0]] == own[ends[1]] for own in colourings]
-    best = min(alike, key=np.count_nonzero)
-    return {1 << a | 1 << b for (a, b), same in zip(pairs, best.tolist(), strict=True) if same}
+    for free in elements:
+        if free not in pivots:
+            colouring = 1 << free
+            for lead in sorted(pivots):
+                colouring |= ((pivots[lead] & colouring).bit_count() & 1) << lead
+            basis.append([colouring >> e & 1 for e in range(elements[-1] + 1)])
+    return basis
 
 
 def grown_products(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
-    """Return products for terms of degree four or less by a search that takes in the variables a few at a time."""
+    """Return products for terms of degree four or less; the search takes in few variables at a time."""
     terms = [t for t in terms if t.bit_count() > 2]
     order = _growth_order(terms)
-    kept, size, chosen = 0, 0, set[Mask]()
+    kept = 0
+    size = 0
+    chosen = set[Mask]()
     while size < len(order):
-        old, size = kept, max(SEED_VARIABLES, size + 3, int(size * GROWTH))
+        old = kept
+        size = max(SEED_VARIABLES, size + 3, int(size * GROWTH_FACTOR))
         kept = sum(1 << e for e in order[:size])
         inside = [t for t in terms if t & ~kept == 0]
         problem = choice_problem(inside, chosen, assumptions)
@@ -158,16 +173,17 @@ def grown_products(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]
 
 
 def _growth_order(terms: Sequence[Mask]) -> list[int]:
-    """Return the variables: next the one that completes the most terms with those before it, of equals nearly so."""
+    """Return the variables: next the one that completes the most terms with those before it.
+
+    Of equals, the one that nearly completes the most."""
     inside: dict[int, list[int]] = defaultdict(list)
     for number, term in enumerate(terms):
         for element in bits(term):
             inside[element].append(number)
-    missing, order = list(terms), list[int]()
-    last, nearly = (
-        Counter[int](),
-        Counter[int]({element: len(own) for element, own in inside.items()}),
-    )
+    missing = list(terms)
+    last = Counter[int]()
+    nearly = Counter({element: len(own) for element, own in inside.items()})
+    order: list[int] = []
     while len(order) < len(inside):
         chosen = max(inside.keys() - set(order), key=lambda e: (last[e], nearly[e], -e))
         order.append(chosen)
@@ -177,7 +193,7 @@ def _growth_order(terms: Sequence[Mask]) -> list[int]:
             if left.bit_count() == 1:
                 last[left.bit_length() - 1] += 1
             elif left.bit_count() == 2:
-                nearly.update({e: len(terms) for e in bits(left)})
+                nearly.update(dict.fromkeys(bits(left), len(terms)))
     return order
 
 
@@ -187,37 +203,55 @@ def merge_frequent(terms: Iterable[Mask], run: int = 0) -> set[Mask]:
     Ties go to the smaller pair in run 0, to a pair drawn with the run's number in other runs.
     """
     draw = random.Random(run)
-    factors = {
-        number: singletons([term]) for number, term in enumerate(terms) if term.bit_count() > 2
-    }
-    users: dict[Pair, set[int]] = defaultdict(set)
-    for number, parts in factors.items():
-        for pair in combinations(sorted(parts), 2):
-            users[pair].add(number)
-    heap = [(-len(numbers), draw.random() if run else 0.0, pair) for pair, numbers in users.items()]
+    merging = _Merging(terms)
+    heap = [
+        (-len(numbers), draw.random() if run else 0.0, pair)
+        for pair, numbers in merging.users.items()
+    ]
     heapq.heapify(heap)
     products: set[Mask] = set()
     while heap:
         count, tie, pair = heapq.heappop(heap)
-        if -count != len(users[pair]):
-            if users[pair]:
-                heapq.heappush(heap, (-len(users[pair]), tie, pair))
+        uses = len(merging.users[pair])
+        if uses != -count:  # terms that used the pair have merged one of its factors since
+            if uses:
+                heapq.heappush(heap, (-uses, tie, pair))
             continue
-        product = pair[0] | pair[1]
-        products.add(product)
-        touched: set[Pair] = set()
-        for number in sorted(users[pair]):
-            parts = factors[number]
-            for old in combinations(sorted(parts), 2):
-                users[old].discard(number)
-            parts ^= {*pair, product}
-            for new in combinations(sorted(parts), 2) if len(parts) > 2 else ():
-                users[new].add(number)
-                if product in new:
-                    touched.add(new)
-        for other in sorted(touched):
-            heapq.heappush(heap, (-len(users[other]), draw.random() if run else 0.0, other))
+        products.add(pair[0] | pair[1])
+        for other in merging.merge(pair):
+            uses = len(merging.users[other])
+            heapq.heappush(heap, (-uses, draw.random() if run else 0.0, other))
     return products
+
+
+class _Merging:
+    """The factors of each term, and the terms that use each pair of factors."""
+
+    def __init__(self, terms: Iterable[Mask]) -> None:
+        self.factors: dict[int, set[Mask]] = {}
+        self.users: dict[Pair, set[int]] = defaultdict(set)
+        for number, term in enumerate(terms):
+            if term.bit_count() > 2:
+                self.factors[number] = singletons([term])
+                self._count(number)
+
+    def _count(self, number: int) -> None:
+        for pair in combinations(sorted(self.factors[number]), 2):
+            self.users[pair].add(number)
+
+    def merge(self, pair: Pair) -> list[Pair]:
+        """Replace the pair by its product in all terms that use it; return the pairs with the product, ascending."""
+        product = pair[0] | pair[1]
+        touched: set[Pair] = set()
+        for number in sorted(self.users[pair]):
+            parts = self.factors[number]
+            for old in combinations(sorted(parts), 2):
+                self.users[old].discard(number)
+            parts ^= {*pair, product}
+            if len(parts) > 2:
+                self._count(number)
+                touched |= {(min(part, product), max(part, product)) for part in parts - {product}}
+        return sorted(touched)
 
 
 class ChoiceProblem(NamedTuple):
@@ -228,16 +262,18 @@ class ChoiceProblem(NamedTuple):
     rows: OptionRows
 
     def improved(self, family: Collection[Mask], steps: int | None = None) -> set[Mask]:
-        """Return a family that satisfies all rows, with no more sets than the given one with its gaps filled."""
-        rows, start = self.rows, np.array([s in family for s in self.sets], dtype=np.bool_)
+        """Return a family that satisfies all rows; at most as large as the given, gaps filled."""
+        rows = self.rows
+        start = np.array([s in family for s in self.sets], dtype=np.bool_)
         complete = start[rows.first] & ((rows.second < 0) | start[rows.second])
         gaps = (np.add.reduceat(complete, rows.start[:-1]) == 0) & (rows.guard < 0)
         filling = rows.start[1:][gaps] - 1  # the last option: of a term of degree four two pairs
+        second = rows.second[filling]
         start[rows.first[filling]] = True
-        start[rows.second[filling][rows.second[filling] >= 0]] = True
-        best = improve(
-            rows, start, min(STEPS, STEPS_PER_SET * len(start)) if steps is None else steps
-        )
+        start[second[second >= 0]] = True
+        if steps is None:
+            steps = min(MOST_STEPS, STEPS_PER_SET * len(start))
+        best = improve(rows, start, steps)
         return self.closed | {s for s, taken in zip(self.sets, best, strict=True) if taken}
 
 
@@ -252,35 +288,64 @@ def choice_problem(
     exclusive = assumptions == "terms-exclusive"
     closed = closed_sets(terms, assumptions) if exclusive else singletons(terms)
     required = [t for t in terms if t.bit_count() > 2 or not singletons([t]) <= closed]
-    uses: dict[Mask, int] = defaultdict(int)
-    for term in required:
-        for subset in proper_subsets(term) if term.bit_count() <= SHORT else ():
-            uses[subset] += 1
-    shared = {
-        s for s, number in uses.items() if number > 1 or (s.bit_count() == 2 and not exclusive)
-    }
-    index = SubsetIndex((shared | known | (set(required) if exclusive else set())) - closed)
+    if not required:
+        return None
+    offered = known | _shared_subsets(required, with_pairs=not exclusive)
+    if exclusive:
+        offered |= set(required)
+    index = SubsetIndex(offered - closed)
     sets = in_order(index.family)
     place = {s: i for i, s in enumerate(sets)}
-    guarded = [(s, place[s]) for s in sets if s.bit_count() > 2 and not exclusive]
-    start, guard, first, second = [0], list[int](), list[int](), list[int]()
-    for mask, its_guard in [(t, -1) for t in required] + guarded:
+    guards = [(t, -1) for t in required]
+    if not exclusive:
+        guards += [(s, place[s]) for s in sets if s.bit_count() > 2]
+    rows = _RowLists(place)
+    for mask, guard in guards:
         found = representations(mask, closed, index.inside(mask))
-        single = [*found.single, *([mask] if exclusive else [])]
-        first += [place[s] for s in single] + [place[a] for a, _ in found.pairs]
-        second += [-1] * len(single) + [place[b] for _, b in found.pairs]
-        start.append(len(first))
-        guard.append(its_guard)
-        if len(first) > OPTIONS:
+        itself = [mask] if exclusive else []
+        rows.add([*found.single, *itself], found.pairs, guard)
+        if len(rows.first) > MOST_OPTIONS:
             return None
-    rows = OptionRows(
-        *(np.array(values, dtype=np.int64) for values in (start, guard, first, second))
-    )
-    return ChoiceProblem(sets, closed, rows) if required else None
+    return ChoiceProblem(sets, closed, rows.as_arrays())
+
+
+def _shared_subsets(terms: Iterable[Mask], *, with_pairs: bool) -> set[Mask]:
+    """Return the proper subsets of two or more short terms; and, if wanted, the pairs of one."""
+    uses: dict[Mask, int] = defaultdict(int)
+    for term in terms:
+        if term.bit_count() <= SHORT:
+            for subset in proper_subsets(term):
+                uses[subset] += 1
+    return {s for s, count in uses.items() if count > 1 or (with_pairs and s.bit_count() == 2)}
+
+
+class _RowLists:
+    """The rows of a choice problem as they are collected; see `OptionRows`."""
+
+    def __init__(self, place: Mapping[Mask, int]) -> None:
+        self._place = place
+        self.start = [0]
+        self.guard: list[int] = []
+        self.first: list[int] = []
+        self.second: list[int] = []
+
+    def add(self, single: Sequence[Mask], pairs: Sequence[Pair], guard: int) -> None:
+        """Add a row with these options."""
+        self.first += [self._place[s] for s in single]
+        self.second += [-1] * len(single)
+        self.first += [self._place[a] for a, _ in pairs]
+        self.second += [self._place[b] for _, b in pairs]
+        self.start.append(len(self.first))
+        self.guard.append(guard)
+
+    def as_arrays(self) -> OptionRows:
+        """Return the rows for the local search."""
+        lists = (self.start, self.guard, self.first, self.second)
+        return OptionRows(*(np.array(values, dtype=np.int64) for values in lists))
 
 
 def prune(family: Collection[Mask], terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
-    """Return the family without sets that can be removed one by one while the assumptions hold, until none can.
+    """Return the family without sets that can be removed one by one while the assumptions hold.
 
     Larger sets are tried first; where singletons may go too, also smaller ones first, and the
     smaller result is kept."""
@@ -289,7 +354,8 @@ def prune(family: Collection[Mask], terms: Sequence[Mask], assumptions: Assumpti
     orders = [order[::-1], order] if any(s.bit_count() == 1 for s in order) else [order[::-1]]
     results = []
     for sequence in orders:
-        pruning, before = _Pruning(family, terms, assumptions), -1
+        pruning = _Pruning(family, terms, assumptions)
+        before = -1
         while before != len(sequence):  # a set may be free once another has become a root
             before = len(sequence)
             for mask in sequence:
@@ -300,7 +366,7 @@ def prune(family: Collection[Mask], terms: Sequence[Mask], assumptions: Assumpti
 
 
 class _Pruning:
-    """A family with a representation of each term and split, so that only the users of a removed set are examined."""
+    """A family with a representation of each term and set, and the users of each set."""
 
     def __init__(
         self, family: Collection[Mask], terms: Sequence[Mask], assumptions: Assumptions
@@ -321,6 +387,10 @@ class _Pruning:
         self.chosen[mask] = pair
         for part in pair or ():
             self.users[part].add(mask)
+
+    def _is_root(self, mask: Mask) -> bool:
+        """Return whether the set is the closure of one of its elements."""
+        return mask in closures(s for s in self.index.family if s & mask).values()
 
     def try_without(self, mask: Mask) -> None:
         """Remove the set if all its users, and the term that it is, have another representation."""

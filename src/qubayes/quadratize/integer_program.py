@@ -1,4 +1,4 @@
-"""Integer programs on HiGHS: the smallest family (paper, Appendix C.1) and the fewest couplers (paper, Appendix C.2).
+"""Integer programs on HiGHS: smallest family, fewest couplers (paper, Appendices C.1 and C.2).
 
 Smallest family, with Assumption 2 in its compact form. Columns: v_V for each set that may be in the
 family; rho for each pair of them whose union is a term or a candidate; w_{V,e} for "V is the
@@ -7,6 +7,7 @@ excludes every set that holds e without V."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain, combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -61,20 +62,25 @@ class MixedProgram:
     def solve(
         self, time_limit: float, start: Collection[int] | None
     ) -> tuple[Floats | None, int, bool]:
-        """Return values of the columns (None: none found), a lower bound of the cost, and whether they are optimal.
+        """Return values of the columns (or None), a lower bound of the cost, and "they are optimal".
 
         `start` names the integer columns that are 1 in a known solution. Costs are whole numbers.
         """
         highs = Highs(mip_rel_gap=0.0, mip_abs_gap=0.99, mip_feasibility_tolerance=1e-7)
         begins = np.cumsum([0, *map(len, self.rows)])
-        columns = np.array([column for row in self.rows for column in row], dtype=np.int32)
-        values = np.array([value for row in self.rows for value in row.values()])
+        columns = np.fromiter(chain.from_iterable(self.rows), dtype=np.int32)
+        values = np.fromiter(chain.from_iterable(row.values() for row in self.rows), np.float64)
         matrix = csr_array((values, columns, begins), shape=(len(self.rows), len(self.costs)))
         integer = np.array(self.integer, np.bool_)
-        costs, rhs, lower = map(np.array, (self.costs, self.rhs, self.lower))
-        highs.load(
-            LinearModel(costs, matrix, row_lower=rhs, lower=lower, upper=1.0, integer=integer)
+        model = LinearModel(
+            np.array(self.costs),
+            matrix,
+            row_lower=np.array(self.rhs),
+            lower=np.array(self.lower),
+            upper=1.0,
+            integer=integer,
         )
+        highs.load(model)
         if start is not None:
             places = np.flatnonzero(integer)
             highs.start_from(places, np.isin(places, sorted(start)))
@@ -93,11 +99,11 @@ class Representations(NamedTuple):
 def representations(
     mask: Mask, closed: Collection[Mask], inside: Iterable[Mask]
 ) -> Representations:
-    """Return the representations of a set by two of the sets inside it, without pairs that hold a sufficient set."""
+    """Return the representations of a set by two inside it; no pair has a sufficient set."""
     inside = list(inside)
     enough = {mask ^ single for single in singletons([mask]).intersection(closed)}
     others = [s for s in inside if s not in enough]
-    pairs = tuple((a, b) for i, a in enumerate(others) for b in others[i + 1 :] if a | b == mask)
+    pairs = tuple((a, b) for a, b in combinations(others, 2) if a | b == mask)
     return Representations(tuple(sorted(enough.intersection(inside))), pairs)
 
 
@@ -138,58 +144,77 @@ def _add_representations(
     `simple_bound`): a cut."""
     open_terms = set(space.open_terms)
     splitting = space.assumptions != "terms-exclusive"
-    # V -> columns w_{V,e}: V is the closure of e, so a root
-    witnesses: dict[Mask, list[int]] = defaultdict(list)
-    for element, core in space.cores.items() if splitting else ():
-        if 1 << element not in space.closed and core != 1 << element:
-            allowed = [
-                s for s in (core, *proper_subsets(core)) if s.bit_count() > 1 and s in columns
-            ]
-            for mask, column in _closure_columns(program, columns, element, allowed).items():
-                witnesses[mask].append(column)
-    for mask in {**dict.fromkeys(space.open_terms), **columns} if splitting else space.open_terms:
+    witnesses = _witnesses(program, columns, space) if splitting else {}
+    masks = {**dict.fromkeys(space.open_terms), **columns} if splitting else space.open_terms
+    for mask in masks:
         if mask.bit_count() == 1:
             if mask in open_terms:
                 program.at_least(1, [columns[mask]])
             continue
         inside = [s for s in proper_subsets(mask) if s in columns]
-        single, pairs = representations(mask, space.closed, inside)
-        # their sum is at least 1 only if the set is a union of two
-        found = [columns[s] for s in single]
-        partners: dict[Mask, list[int]] = defaultdict(list)
-        for pair in pairs:
-            found.append(program.column())
-            for part in pair:
-                partners[part].append(found[-1])
-        # each set serves one pair at most: stronger than one row for each pair
-        for part, used in partners.items():
-            program.at_least(0, [columns[part]], used)
+        options = _add_options(program, columns, representations(mask, space.closed, inside))
         if mask in open_terms:
-            program.at_least(1, [columns[mask], *found])
-        on_closed, size = singletons([mask]) <= space.closed, mask.bit_count()
-        if splitting and not (on_closed and size == 2):
-            program.at_least(0, [*found, *witnesses.get(mask, ())], [columns[mask]])
-        if splitting and on_closed and size >= 4:
-            products = [columns[s] for s in inside]
-            if mask in open_terms:
-                program.at_least(size - 2, products)
-            else:
-                program.at_least(0, products, [columns[mask]] * (size - 2))
+            program.at_least(1, [columns[mask], *options])
+        if splitting:
+            chosen = columns[mask]
+            size = mask.bit_count()
+            on_closed = singletons([mask]) <= space.closed
+            if not (on_closed and size == 2):
+                program.at_least(0, [*options, *witnesses.get(mask, ())], [chosen])
+            if on_closed and size >= 4:
+                products = [columns[s] for s in inside]
+                if mask in open_terms:
+                    program.at_least(size - 2, products)
+                else:
+                    program.at_least(0, products, [chosen] * (size - 2))
+
+
+def _witnesses(
+    program: MixedProgram, columns: dict[Mask, int], space: SearchSpace
+) -> dict[Mask, list[int]]:
+    """Return V -> columns w_{V,e}: V is the closure of e, so a root."""
+    witnesses: dict[Mask, list[int]] = defaultdict(list)
+    for element, core in space.cores.items():
+        if 1 << element not in space.closed and core != 1 << element:
+            larger = (s for s in (core, *proper_subsets(core)) if s.bit_count() > 1)
+            allowed = [s for s in larger if s in columns]
+            for mask, column in _closure_columns(program, columns, element, allowed).items():
+                witnesses[mask].append(column)
+    return witnesses
+
+
+def _add_options(
+    program: MixedProgram, columns: dict[Mask, int], found: Representations
+) -> list[int]:
+    """Add a column for each pair; return the columns of which one is 1 if the set is represented.
+
+    Each set serves one pair at most: stronger than one row for each pair."""
+    options = [columns[s] for s in found.single]
+    partners: dict[Mask, list[int]] = defaultdict(list)
+    for pair in found.pairs:
+        column = program.column()
+        options.append(column)
+        for part in pair:
+            partners[part].append(column)
+    for part, used in partners.items():
+        program.at_least(0, [columns[part]], used)
+    return options
 
 
 def _closure_columns(
     program: MixedProgram, columns: dict[Mask, int], element: int, allowed: Iterable[Mask]
 ) -> dict[Mask, int]:
-    """Return set -> column "the set is the closure of the element", for the allowed sets that hold the element.
+    """Return set -> column "the set is the closure of the element", for allowed sets that hold it.
 
     Each term with e has a chosen set with e inside it, so a closure of e lies in its core; and e
     has at most one closure. Therefore v_A + sum of w_{V,e} over V not inside A <= 1 for each A with
     e."""
     roots = {s: program.column() for s in allowed if s >> element & 1}
     for other, column in columns.items():
-        excluded = [w for mask, w in roots.items() if mask & ~other] if other >> element & 1 else []
-        if excluded:
-            program.at_least(-1, [], [column, *excluded])
+        if other >> element & 1:
+            excluded = [w for mask, w in roots.items() if mask & ~other]
+            if excluded:
+                program.at_least(-1, [], [column, *excluded])
     return roots
 
 
@@ -203,11 +228,9 @@ class FewestCouplers(NamedTuple):
     @property
     def status(self) -> str:
         """What was proved, in words."""
-        return (
-            "couplers proved fewest"
-            if self.proved
-            else f"at least {self.bound} couplers needed, time limit reached"
-        )
+        if self.proved:
+            return "couplers proved fewest"
+        return f"at least {self.bound} couplers needed, time limit reached"
 
 
 def fewest_couplers(
@@ -218,7 +241,7 @@ def fewest_couplers(
     extra_sets: int,
     time_limit: float,
 ) -> FewestCouplers:
-    """Return the decomposition with the fewest couplers among those with at most `extra_sets` more sets than `start`.
+    """Return the decomposition with the fewest couplers; it may have `extra_sets` more than `start`.
 
     For Assumptions 1 and 2. Couplers are those that `decomposition.couplers` returns for the
     penalty."""
@@ -234,39 +257,42 @@ def fewest_couplers(
 
 
 class _CouplerProgram:
-    """Columns: sets; roots; (union, pair) of a split; (term, pair); couplers, the only ones with a cost."""
+    """Columns: sets; roots; splits; pairs of terms; couplers, the only ones with a cost."""
 
     def __init__(self, terms: Sequence[Mask], assumptions: Assumptions, penalty: Penalty) -> None:
         self.program = MixedProgram()
         self.terms = terms
         closed = closed_sets(terms, assumptions)
-        inside = {s for term in terms for s in (term, *proper_subsets(term))}
+        inside = set(terms).union(*map(proper_subsets, terms))
         self.sets = {
             s: self.program.column(integer=True, at_least=float(s in closed))
             for s in in_order(inside)
         }
         self.roots: dict[Mask, int] = {}
-        self.splits: dict[tuple[Mask, Pair], int] = {}
-        self.pairs: dict[tuple[Mask, Pair], int] = {}
+        self.splits: dict[tuple[Mask, Pair], int] = {}  # (union, pair)
+        self.pairs: dict[tuple[Mask, Pair], int] = {}  # (term, pair)
         self.couplers: dict[Pair, int] = {}
         self._add_roots()
         for mask in self.sets:  # a chosen set is a root or has a split
             roles = [self.roots[mask]] if mask in self.roots else []
-            self.program.at_least(
-                0, [*roles, *self._add_unions(self.splits, mask)], [self.sets[mask]]
-            )
+            roles += self._add_unions(self.splits, mask)
+            self.program.at_least(0, roles, [self.sets[mask]])
         for term in terms:
             self.program.at_least(1, [self.sets[term], *self._add_unions(self.pairs, term)])
-        for mask, chosen in self.sets.items() if penalty == "paper" else ():
-            # coupled with the set, and two of them if it is their union
-            parts = in_order(proper_subsets(mask))
-            for number, a in enumerate(parts):
-                self.program.at_least(-1, [self._coupler(a, mask)], [self.sets[a], chosen])
-                for b in parts[number + 1 :]:
-                    if a | b == mask:
-                        self.program.at_least(
-                            -2, [self._coupler(a, b)], [self.sets[a], self.sets[b], chosen]
-                        )
+        if penalty == "paper":
+            for mask in self.sets:
+                self._add_paper_couplers(mask)
+
+    def _add_paper_couplers(self, mask: Mask) -> None:
+        """Couple the set with its parts, and two of them if it is their union."""
+        chosen = self.sets[mask]
+        parts = in_order(proper_subsets(mask))
+        for number, a in enumerate(parts):
+            self.program.at_least(-1, [self._coupler(a, mask)], [self.sets[a], chosen])
+            for b in parts[number + 1 :]:
+                if a | b == mask:
+                    both = [self.sets[a], self.sets[b], chosen]
+                    self.program.at_least(-2, [self._coupler(a, b)], both)
 
     def _coupler(self, a: Mask, b: Mask) -> int:
         """Return the column of the coupler of two sets."""
@@ -280,14 +306,14 @@ class _CouplerProgram:
         parts = in_order(proper_subsets(mask))
         used: dict[Mask, list[int]] = defaultdict(list)
         result = []
-        for number, a in enumerate(parts):
-            for b in parts[number + 1 :]:
-                if a | b == mask:
-                    column = kind[mask, (a, b)] = self.program.column(integer=True)
-                    self.program.at_least(0, [self._coupler(a, b)], [column])
-                    used[a].append(column)
-                    used[b].append(column)
-                    result.append(column)
+        for a, b in combinations(parts, 2):
+            if a | b == mask:
+                column = self.program.column(integer=True)
+                self.program.at_least(0, [self._coupler(a, b)], [column])
+                kind[mask, (a, b)] = column
+                used[a].append(column)
+                used[b].append(column)
+                result.append(column)
         for part, columns in used.items():
             self.program.at_least(0, [self.sets[part]], columns)
             if kind is self.splits:
@@ -310,9 +336,8 @@ class _CouplerProgram:
             for inner in inside:
                 between = [self.roots[s] for s in inside if inner & ~s == 0 and s != inner]
                 coupler = self._coupler(inner, outer)
-                self.program.at_least(
-                    -1, [coupler, *between], [self.roots[inner], self.roots[outer]]
-                )
+                nested = [self.roots[inner], self.roots[outer]]
+                self.program.at_least(-1, [coupler, *between], nested)
 
     def columns_of(self, start: Decomposition) -> set[int]:
         """Return the integer columns that are 1 in a decomposition."""
@@ -325,11 +350,8 @@ class _CouplerProgram:
         """Return the decomposition of a solution."""
         family = {s for s, column in self.sets.items() if values[column] > 0.5}
         roots = {s for s in family if s in self.roots and values[self.roots[s]] > 0.5}
-        splits = {
-            s: p
-            for (s, p), column in self.splits.items()
-            if values[column] > 0.5 and s in family - roots
-        }
+        used = [key for key, column in self.splits.items() if values[column] > 0.5]
+        splits = {s: pair for s, pair in used if s in family - roots}
         pairs = {t: p for (t, p), column in self.pairs.items() if values[column] > 0.5}
         pairs |= {t: (t, t) for t in self.terms if t in family}
         return Decomposition(in_order(family), splits, {t: pairs[t] for t in in_order(self.terms)})

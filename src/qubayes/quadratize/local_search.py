@@ -1,4 +1,4 @@
-"""Row-weighting local search: the fewest sets such that each row has one of its options, a set or a pair of sets.
+"""Row-weighting local search: the fewest sets such that each row has an option, one set or two.
 
 Its moves drop and add one set; rows without an option gain weight at each step, so that the search
 leaves local optima."""
@@ -15,7 +15,7 @@ TRIED = 25  # chosen sets examined before one is dropped
 
 
 class OptionRows(NamedTuple):
-    """Row r is satisfied if one of its options start[r] .. start[r+1]-1 is complete, or its guard is not chosen."""
+    """Row r needs one of its options start[r] .. start[r+1]-1, unless its guard is not chosen."""
 
     start: Ints  # (rows + 1,)
     guard: Ints  # (rows,) a set, or -1: the row is always required
@@ -33,7 +33,7 @@ class SetUses(NamedTuple):
 
 
 class ChoiceState(NamedTuple):
-    """A choice and its consequences. The members of a list are its first elements, `place` is their index in it."""
+    """A choice and its consequences. A list's members come first; `place` is their index in it."""
 
     chosen: Bools  # (sets,)
     picked: Ints  # (sets,) list of the chosen sets
@@ -49,15 +49,16 @@ class ChoiceState(NamedTuple):
 
 
 def improve(rows: OptionRows, chosen: Bools, steps: int) -> Bools:
-    """Return a choice that satisfies all rows with at most as many sets as the given one, which must satisfy them."""
+    """Return a choice that satisfies all rows, as the given one does, with at most as many sets."""
     best = chosen.copy()
     search(rows, *first_state(rows, chosen), steps, best)
     return best
 
 
 def first_state(rows: OptionRows, chosen: Bools) -> tuple[SetUses, ChoiceState]:
-    """Return the rows seen from the sets, and the state before the first step, in which all rows are satisfied."""
-    sets, count = len(chosen), len(rows.guard)
+    """Return the rows seen from the sets, and the state at first, in which all rows are satisfied."""
+    sets = len(chosen)
+    count = len(rows.guard)
     both = np.concatenate([rows.first, rows.second])
     named = both >= 0
     options = np.tile(np.arange(len(rows.first)), 2)[named]
@@ -66,18 +67,30 @@ def first_state(rows: OptionRows, chosen: Bools) -> tuple[SetUses, ChoiceState]:
     guarded[rows.guard[rows.guard >= 0]] = np.flatnonzero(rows.guard >= 0)
     row_of = np.repeat(np.arange(count), np.diff(rows.start))
     uses = SetUses(
-        row_of, start.astype(np.int64), options[np.argsort(both[named], kind="stable")], guarded
+        row=row_of,
+        start=start.astype(np.int64),
+        option=options[np.argsort(both[named], kind="stable")],
+        guarded=guarded,
     )
     missing = (~chosen[rows.first]).astype(np.int64) + ((rows.second >= 0) & ~chosen[rows.second])
     members = np.flatnonzero(chosen)
-    picked, place = np.zeros((2, sets), dtype=np.int64)
-    picked[: len(members)], place[members] = members, np.arange(len(members))
-    zeros = np.zeros(count, dtype=np.int64)
+    picked = np.zeros(sets, dtype=np.int64)
+    picked[: len(members)] = members
+    place = np.zeros(sets, dtype=np.int64)
+    place[members] = np.arange(len(members))
     state = ChoiceState(
-        chosen.copy(), picked, place, np.full(sets, -9, dtype=np.int64), missing,
-        np.bincount(row_of[missing == 0], minlength=count).astype(np.int64), zeros + 1, zeros.copy(), zeros - 1,
-        np.array([len(members), 0]), random_stream(0),
-    )  # fmt: skip
+        chosen=chosen.copy(),
+        picked=picked,
+        picked_place=place,
+        stamp=np.full(sets, -9, dtype=np.int64),
+        missing=missing,
+        complete=np.bincount(row_of[missing == 0], minlength=count).astype(np.int64),
+        weight=np.ones(count, dtype=np.int64),
+        unsatisfied=np.zeros(count, dtype=np.int64),
+        unsatisfied_place=np.full(count, -1, dtype=np.int64),
+        counts=np.array([len(members), 0]),
+        words=random_stream(0),
+    )
     return uses, state
 
 
@@ -118,9 +131,8 @@ def _flip(rows: OptionRows, uses: SetUses, state: ChoiceState, changed: int, ste
         state.missing[option] += -1 if add else 1
         state.complete[row] += state.missing[option] == 0
         guard = rows.guard[row]
-        _set_unsatisfied(
-            state, row, state.complete[row] == 0 and (guard < 0 or state.chosen[guard])
-        )
+        required = guard < 0 or state.chosen[guard]
+        _set_unsatisfied(state, row, state.complete[row] == 0 and required)
     row = uses.guarded[changed]
     if row >= 0:
         _set_unsatisfied(state, row, add and state.complete[row] == 0)
@@ -139,11 +151,8 @@ def _gain(rows: OptionRows, uses: SetUses, state: ChoiceState, candidate: int) -
         row = uses.row[option]
         if chosen:
             guard = rows.guard[row]
-            if (
-                state.missing[option] == 0
-                and state.complete[row] == 1
-                and (guard < 0 or state.chosen[guard])
-            ):
+            only_option = state.missing[option] == 0 and state.complete[row] == 1
+            if only_option and (guard < 0 or state.chosen[guard]):
                 total += state.weight[row]
         elif state.missing[option] == 1 and state.unsatisfied_place[row] >= 0:
             total += state.weight[row]
@@ -155,44 +164,44 @@ def _gain(rows: OptionRows, uses: SetUses, state: ChoiceState, candidate: int) -
 
 @inner
 def _set_to_drop(rows: OptionRows, uses: SetUses, state: ChoiceState, step: int) -> int:
-    """Return the set of least gain among a few chosen sets, unchanged for two steps; the oldest of equals."""
-    best, least = -1, 0
+    """Return the set of least gain among a few chosen ones, unchanged for two steps; oldest first."""
+    best = -1
+    least = 0
     for _ in range(TRIED):
         candidate = state.picked[below(state.words, state.counts[0])]
         if state.stamp[candidate] >= step - 2:
             continue
         gain = _gain(rows, uses, state, candidate)
-        if (
-            best < 0
-            or gain < least
-            or (gain == least and state.stamp[candidate] < state.stamp[best])
-        ):
-            best, least = candidate, gain
+        older = gain == least and state.stamp[candidate] < state.stamp[best]
+        if best < 0 or gain < least or older:
+            best = candidate
+            least = gain
     return best if best >= 0 else state.picked[below(state.words, state.counts[0])]
 
 
 @inner
 def _set_to_add(rows: OptionRows, uses: SetUses, state: ChoiceState, step: int) -> int:
-    """Return the set of most gain among those of a random unsatisfied row; the oldest of equals; -1 if none."""
+    """Return the set of most gain in a random unsatisfied row, the oldest of equals; or -1."""
     row = state.unsatisfied[below(state.words, state.counts[1])]
-    best, most = -1, 0
+    best = -1
+    most = 0
     for option in range(rows.start[row], rows.start[row + 1]):
         for candidate in (rows.first[option], rows.second[option]):
             if candidate < 0 or state.chosen[candidate] or state.stamp[candidate] == step:
                 continue
             gain = _gain(rows, uses, state, candidate)
-            if (
-                best < 0
-                or gain > most
-                or (gain == most and state.stamp[candidate] < state.stamp[best])
-            ):
-                best, most = candidate, gain
+            older = gain == most and state.stamp[candidate] < state.stamp[best]
+            if best < 0 or gain > most or older:
+                best = candidate
+                most = gain
     return best
 
 
 @kernel
 def search(rows: OptionRows, uses: SetUses, state: ChoiceState, steps: int, best: Bools) -> None:
-    """Put the smallest choice found into `best`: drop sets, add one for an unsatisfied row, raise the weights."""
+    """Put the smallest choice found into `best`.
+
+    Each step drops sets, adds one for an unsatisfied row, and raises the weights of such rows."""
     limit = state.counts[0]
     for step in range(steps):
         if state.counts[1] == 0:

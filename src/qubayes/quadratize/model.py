@@ -1,4 +1,4 @@
-"""The quadratic model of a decomposition: g2 with the penalty h that ties the bits together, and the decoder g1.
+"""The quadratic model of a decomposition: g2 with the penalty h, and the decoder g1.
 
 `tight` weighs each part of h by the terms that could gain from breaking it and is exact for the
 decoder that reads the roots (docs/quadratization.md). `paper` is the paper's Lemma `barc1` as
@@ -7,9 +7,10 @@ printed with one kappa, exact for the decoder that takes the union of all active
 import json
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations_with_replacement
+from itertools import chain, combinations, combinations_with_replacement
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ import dimod
 import numpy as np
 import numpy.typing as npt
 
-from ..foundation.arrays import AnyArray, Floats
+from ..foundation.arrays import AnyArray, Bools, Floats
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import json_object, replacing
 from .decomposition import (
@@ -50,10 +51,10 @@ class Quadratic:
             self.couplers[(a, b) if a < b else (b, a)] += weight
 
     def add_product_penalty(self, off: float, on: float, product: Mask, parts: Pair) -> None:
-        """Add `off` if product = 0 with both parts 1, at least `on` if it is 1 without both, 0 if it is right.
+        """Add `off` if product = 0 with both parts 1, at least `on` if it is 1 without both.
 
-        off = on = kappa gives kappa (q_j q_k - 2 q_j q_i - 2 q_k q_i + 3 q_i) of the paper's Lemma
-        `barc1`."""
+        A product that is right adds 0. off = on = kappa gives kappa (q_j q_k - 2 q_j q_i - 2 q_k q_i
+        + 3 q_i) of the paper's Lemma `barc1`."""
         self.add(off, *parts)
         for part in parts:
             self.add(-(off + on), part, product)
@@ -70,29 +71,37 @@ def tight_quadratic(decomposition: Decomposition, coefficients: Mapping[Mask, fl
 
     Each part of the penalty weighs the sum of the coefficients that a wrong bit there could
     withhold (> 0) or collect (< 0)."""
-    splits, roots = decomposition.splits, decomposition.roots
+    trees = {term: decomposition.tree(term) for term in coefficients}
     off: dict[Mask, float] = defaultdict(float)  # split set -> weight against being 0 wrongly
     on: dict[Mask, float] = defaultdict(float)  # split set -> weight against being 1 wrongly
-    # (inner, outer) -> weight against outer without inner
-    nested = dict.fromkeys(nested_roots(roots), 0.0)
-    above = (
-        {root: [pair for pair in nested if root & ~pair[0] == 0] for root in roots}
-        if nested
-        else {}
-    )
     for term, coefficient in coefficients.items():
-        tree = decomposition.tree(term)
-        for mask in tree & splits.keys():
-            (off if coefficient > 0 else on)[mask] += abs(coefficient)
-        if coefficient > 0 and above:
-            for pair in {pair for mask in tree - splits.keys() for pair in above[mask]}:
-                nested[pair] += coefficient
+        weights = off if coefficient > 0 else on
+        for mask in trees[term] & decomposition.splits.keys():
+            weights[mask] += abs(coefficient)
     result = _terms(decomposition, coefficients)
-    for mask, parts in splits.items():
-        result.add_product_penalty(off.get(mask, 0.0), on.get(mask, 0.0), mask, parts)
-    for (inner, outer), weight in nested.items():
+    for mask, parts in decomposition.splits.items():
+        result.add_product_penalty(off[mask], on[mask], mask, parts)
+    for (inner, outer), weight in _nesting_weights(decomposition, trees, coefficients).items():
         result.add_inclusion_penalty(weight, inner, outer)
     return result
+
+
+def _nesting_weights(
+    decomposition: Decomposition,
+    trees: Mapping[Mask, set[Mask]],
+    coefficients: Mapping[Mask, float],
+) -> dict[Pair, float]:
+    """Return (inner, outer) -> weight against the outer root without the inner one."""
+    weights = dict.fromkeys(nested_roots(decomposition.roots), 0.0)
+    above: dict[Mask, list[Pair]] = {}
+    for root in decomposition.roots if weights else ():
+        above[root] = [pair for pair in weights if root & ~pair[0] == 0]
+    for term, coefficient in coefficients.items():
+        if coefficient > 0 and above:
+            used = trees[term] - decomposition.splits.keys()
+            for pair in set(chain.from_iterable(above[root] for root in used)):
+                weights[pair] += coefficient
+    return weights
 
 
 def paper_quadratic(decomposition: Decomposition, coefficients: Mapping[Mask, float]) -> Quadratic:
@@ -138,28 +147,34 @@ def exclusive_quadratic(
     f of every union of two sets if xi > top + 3 a + 3 b, where -a and -b bound the linear and
     quadratic coefficients from below and top is the largest f of a union: (top + k a + k (k - 1) /
     2 b) / ((k - 1)(k - 2) / 2) falls with k."""
-    width = max((mask.bit_length() for mask in coefficients), default=0)
-    members, terms = (
-        np.array([[mask >> e & 1 for e in range(width)] for mask in masks], np.bool_).reshape(
-            -1, width
-        )
-        for masks in (sets, coefficients)
-    )
-    weights, columns = np.array(list(coefficients.values())), terms.astype(np.float32).T
-    rows = [((~(members | row)).astype(np.float32) @ columns == 0) @ weights for row in members]
-    # f of the union of every two, without the constant
-    values: Floats = np.array(rows).reshape(len(sets), len(sets))
+    values = _values_of_unions(sets, coefficients)
     alone = np.diag(values)
     joint = values - alone[:, None] - alone[None, :]
     result = Quadratic()
-    above = np.triu_indices(len(sets), 1)
-    for i, mask in enumerate(sets):
-        result.add(float(alone[i]), mask)
-    for first, second in zip(*map(np.ndarray.tolist, above), strict=True):
-        result.add(float(joint[first, second]), sets[first], sets[second])
-    lowest = [max(0.0, -float(x.min(initial=0.0))) for x in (alone, joint[above])]
+    for value, mask in zip(alone.tolist(), sets, strict=True):
+        result.add(value, mask)
+    pairs = np.triu_indices(len(sets), 1)
+    for value, (a, b) in zip(joint[pairs].tolist(), combinations(sets, 2), strict=True):
+        result.add(value, a, b)
+    lowest = [max(0.0, -float(x.min(initial=0.0))) for x in (alone, joint[pairs])]
     top = float(values.max(initial=0.0))
     return ExclusiveQuadratic(result, 1.1 * (top + 3 * sum(lowest)) or 1.0)
+
+
+def _values_of_unions(sets: Sequence[Mask], coefficients: Mapping[Mask, float]) -> Floats:
+    """Return (sets, sets) f of the union of every two sets, without the constant."""
+    width = max((mask.bit_length() for mask in coefficients), default=0)
+    members = _membership(sets, width)
+    terms = _membership(coefficients, width).astype(np.float32).T
+    weights = np.array(list(coefficients.values()))
+    rows = [((~(members | row)).astype(np.float32) @ terms == 0) @ weights for row in members]
+    return np.array(rows).reshape(len(sets), len(sets))
+
+
+def _membership(masks: Iterable[Mask], width: int) -> Bools:
+    """Return (masks, width) which elements each set has."""
+    rows = [[mask >> element & 1 for element in range(width)] for mask in masks]
+    return np.array(rows, np.bool_).reshape(-1, width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,42 +206,46 @@ class Decoder:
         return (rows[:, : len(self.bits)].astype(np.float32) @ members > 0).astype(np.int8)
 
     def encode(self, sample: Mapping[Variable, int]) -> dict[Variable, int]:
-        """Return the state of the bits that decodes to a state of the variables, or to the largest one below it."""
+        """Return the state of the bits that decodes to a state of the variables.
+
+        If none does, to the largest state below it."""
         active = {v for v in self.variables if _bit(sample, v)}
-        inside = {number: set(s) for number, s in enumerate(self.sets) if set(s) <= active}
-        if self.exclusive:  # at most two sets whose union is that of all sets inside
-            reachable = set().union(*inside.values())
-            pairs = combinations_with_replacement(inside, 2)
-            two = next(
-                (pair for pair in pairs if inside[pair[0]] | inside[pair[1]] == reachable), None
-            )
-            if two is None and reachable:
-                raise QubayesError(
-                    "the state is not the union of two sets, so more than one term is active; give a state with one "
-                    "active term, or quadratize with assumptions='general'"
-                )
-            inside = {number: inside[number] for number in two or ()}
+        inside = [number for number, own in enumerate(self.sets) if set(own) <= active]
+        if self.exclusive:
+            inside = self._two_of(inside)
         state = {bit: int(number in inside) for number, bit in enumerate(self.bits)}
         return state if self.counter is None else {**state, self.counter: int(len(inside) == 2)}
 
+    def _two_of(self, numbers: list[int]) -> list[int]:
+        """Return one or two of these sets with the same union; raise if there are none."""
+        sets = {number: set(self.sets[number]) for number in numbers}
+        union = set().union(*sets.values())
+        for a, b in combinations_with_replacement(numbers, 2):
+            if sets[a] | sets[b] == union:
+                return list({a, b})
+        if union:
+            raise QubayesError(
+                "the state is not the union of two sets, so more than one term is active; "
+                "give a state with one active term, or quadratize with assumptions='general'"
+            )
+        return []
+
     def satisfied_rows(self, rows: AnyArray) -> npt.NDArray[np.bool_]:
-        """Return for each state of `labels` whether the penalty is 0: every bit is the product of its variables."""
+        """Return for each state of `labels` whether every bit is the product of its variables."""
         active: npt.NDArray[np.bool_] = rows[:, : len(self.bits)].astype(np.bool_)
         if self.exclusive:
             number = active.sum(axis=1)
-            counter = (
-                number >= 2 if self.counter is None else rows[:, len(self.bits)].astype(np.int64)
-            )
+            best = number >= 2
+            counter = best if self.counter is None else rows[:, len(self.bits)].astype(np.int64)
             return np.asarray(counter - counter * number + number * (number - 1) // 2 == 0)
         missing = (1 - self.decode_rows(rows)).astype(np.float32) @ self._members().T
         return np.asarray(np.all((missing == 0) == active, axis=1))
 
     def to_json(self) -> str:
         """Return the decoder as JSON; labels are strings, numbers, or tuples of them."""
+        facts = {"format": FORMAT, **asdict(self)}
         try:
-            text = json.dumps(
-                {"format": FORMAT, **asdict(self)}, ensure_ascii=False, allow_nan=False
-            )
+            text = json.dumps(facts, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise FormatError(
                 f"a label cannot be JSON ({error}); use strings, numbers or tuples of them"
@@ -278,7 +297,8 @@ def _bit(sample: Mapping[Variable, int], label: Variable) -> int:
         raise QubayesError(f"the sample has no value for {label!r}; give a state of all bits")
     if sample[label] not in (0, 1):
         raise QubayesError(
-            f"{label!r} = {sample[label]!r} where a bit is expected; spins become bits by (1 + spin) / 2"
+            f"{label!r} = {sample[label]!r} where a bit is expected; "
+            "spins become bits by (1 + spin) / 2"
         )
     return int(sample[label])
 
@@ -291,41 +311,80 @@ def assemble(
     assumptions: Assumptions,
     penalty: Penalty,
 ) -> tuple[dimod.BinaryQuadraticModel, Decoder]:
-    """Return g2 and g1 in the labels of the polynomial; `order` is the variable at each position of the masks."""
-    exclusive, sets = assumptions == "terms-exclusive", decomposition.sets
-    places = {s: sorted(order[e] for e in bits(s)) for s in sets}
-    ranked = sorted(sets, key=lambda s: (s.bit_count(), places[s]))
-    members = tuple(tuple(polynomial.variables[v] for v in places[s]) for s in ranked)
-    taken, labels = set(polynomial.variables), list[Variable]()
-    for own in members:
-        labels.append(own[0] if len(own) == 1 else _unused("*".join(map(str, own)), taken))
-        taken.add(labels[-1])
+    """Return g2 and g1 in the labels of the polynomial.
+
+    `order` is the variable at each position of the masks."""
+    exclusive = assumptions == "terms-exclusive"
+    places = _ranked(decomposition.sets, order)
+    members = tuple(tuple(polynomial.variables[v] for v in own) for own in places.values())
+    taken = set(polynomial.variables)
+    labels = _labels_of(members, taken)
     weight = 0.0
     if exclusive:
-        quadratic, weight = exclusive_quadratic(sets, coefficients)
+        quadratic, weight = exclusive_quadratic(decomposition.sets, coefficients)
+    elif penalty == "tight":
+        quadratic = tight_quadratic(decomposition, coefficients)
     else:
-        quadratic = (tight_quadratic if penalty == "tight" else paper_quadratic)(
-            decomposition, coefficients
-        )
-    model = dimod.BinaryQuadraticModel(dimod.BINARY)
+        quadratic = paper_quadratic(decomposition, coefficients)
+    model = _labelled_model(quadratic, dict(zip(places, labels, strict=True)))
     model.offset = polynomial.constant
-    for label, mask in zip(labels, ranked, strict=True):
-        model.add_linear(label, quadratic.linear[mask])
-    rank = {mask: number for number, mask in enumerate(ranked)}
-    kept = ((sorted((rank[a], rank[b])), w) for (a, b), w in quadratic.couplers.items() if w != 0.0)
-    for (first, second), coupling in sorted(kept):
-        model.add_quadratic(labels[first], labels[second], coupling)
     counter = None
-    # weight * (z - z sum u + sum over pairs of u u'): 0 for the best z iff sum u <= 2
-    if exclusive and len(sets) > 2:
+    if exclusive and len(labels) > 2:
         counter = _unused("z", taken)
-        model.add_linear(counter, weight)
-        for number, label in enumerate(labels):
-            model.add_quadratic(counter, label, -weight)
-            for other in labels[number + 1 :]:
-                model.add_quadratic(label, other, weight)
-    read = tuple(exclusive or penalty == "paper" or s not in decomposition.splits for s in ranked)
-    return model, Decoder(polynomial.variables, tuple(labels), members, read, counter, exclusive)
+        _add_counter(model, counter, labels, weight)
+    reads_all = exclusive or penalty == "paper"
+    return model, Decoder(
+        variables=polynomial.variables,
+        bits=tuple(labels),
+        sets=members,
+        read=tuple(reads_all or mask not in decomposition.splits for mask in places),
+        counter=counter,
+        exclusive=exclusive,
+    )
+
+
+def _ranked(sets: Iterable[Mask], order: Sequence[int]) -> dict[Mask, list[int]]:
+    """Return set -> its variables, by their number, then by the variables."""
+    places = {mask: sorted(map(order.__getitem__, bits(mask))) for mask in sets}
+    return dict(sorted(places.items(), key=lambda item: (len(item[1]), item[1])))
+
+
+def _labels_of(sets: Iterable[tuple[Variable, ...]], taken: set[Variable]) -> list[Variable]:
+    """Return the label of the bit of each set; products get new ones, which are added to `taken`."""
+    labels: list[Variable] = []
+    for own in sets:
+        labels.append(own[0] if len(own) == 1 else _unused("*".join(map(str, own)), taken))
+        taken.add(labels[-1])
+    return labels
+
+
+def _labelled_model(
+    quadratic: Quadratic, labels: Mapping[Mask, Variable]
+) -> dimod.BinaryQuadraticModel:
+    """Return the quadratic as a model; bits and couplers in the order of the labels."""
+    model = dimod.BinaryQuadraticModel(dimod.BINARY)
+    for mask, label in labels.items():
+        model.add_linear(label, quadratic.linear[mask])
+    rank = {mask: number for number, mask in enumerate(labels)}
+    couplers = {}
+    for pair, weight in quadratic.couplers.items():
+        if weight != 0.0:
+            first, second = sorted(pair, key=rank.__getitem__)
+            couplers[rank[first], rank[second]] = labels[first], labels[second], weight
+    for _, coupler in sorted(couplers.items(), key=itemgetter(0)):
+        model.add_quadratic(*coupler)
+    return model
+
+
+def _add_counter(
+    model: dimod.BinaryQuadraticModel, counter: Variable, labels: Sequence[Variable], weight: float
+) -> None:
+    """Add weight (z - z sum u + sum over pairs of u u'): 0 for the best z iff sum u <= 2."""
+    model.add_linear(counter, weight)
+    for number, label in enumerate(labels):
+        model.add_quadratic(counter, label, -weight)
+        for other in labels[number + 1 :]:
+            model.add_quadratic(label, other, weight)
 
 
 def _unused(label: str, taken: set[Variable]) -> str:

@@ -1,11 +1,11 @@
-"""Pseudo-Boolean polynomials of bits: checked, equal terms merged; and the canonical order of their variables."""
+"""Pseudo-Boolean polynomials of bits, checked and with equal terms merged; their canonical order."""
 
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -19,8 +19,8 @@ from ..foundation.files import parse_json, read_text, shown
 Variable: TypeAlias = Hashable
 Term: TypeAlias = tuple[int, ...]  # ascending indices of variables
 
-# variables of terms visited before remaining ties are broken by labels: about two seconds
-WORK = 5_000_000
+# Variables of terms visited before remaining ties are broken by labels: about two seconds.
+REFINEMENT_WORK = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,11 @@ class Polynomial:
     def energy(self, sample: Mapping[Variable, int]) -> float:
         """Return f at a state of the variables."""
         state = [bool(sample[v]) for v in self.variables]
-        active = (
-            c
-            for t, c in zip(self.terms, self.coefficients, strict=True)
-            if all(state[i] for i in t)
-        )
-        return math.fsum([self.constant, *active])
+        summands = [self.constant]
+        for term, coefficient in zip(self.terms, self.coefficients, strict=True):
+            if all(map(state.__getitem__, term)):
+                summands.append(coefficient)
+        return math.fsum(summands)
 
     def energies(self, states: AnyArray) -> Floats:
         """Return f of each row, a state of `variables`."""
@@ -56,16 +55,17 @@ class Polynomial:
 
 
 def as_polynomial(given: Any) -> Polynomial:
-    """Return the polynomial of a `dimod.BinaryPolynomial` of bits or a mapping {tuple of variables: coefficient}.
+    """Return the polynomial of a `dimod.BinaryPolynomial` of bits or of {variables: coefficient}.
 
-    A variable that repeats in a term counts once (x*x = x), terms of equal variables are added,
-    zero sums are dropped."""
+    The variables of a term are a tuple. A variable that repeats in a term counts once (x*x = x),
+    terms of equal variables are added, zero sums are dropped."""
     if isinstance(given, Polynomial):
         return given
     vartype = getattr(given, "vartype", None)
     if vartype is not None and getattr(vartype, "name", vartype) != "BINARY":
         raise QubayesError(
-            "a polynomial of spins was given where bits are expected; convert it first: poly.to_binary(copy=True)"
+            "a polynomial of spins was given where bits are expected; "
+            "convert it first: poly.to_binary(copy=True)"
         )
     if not isinstance(given, Mapping):
         raise QubayesError(
@@ -79,33 +79,45 @@ def from_terms(pairs: Iterable[tuple[Any, Any]]) -> Polynomial:
     """Return the polynomial with the given (coefficient, variables) pairs; their order does not matter."""
     sums: dict[frozenset[Variable], list[float]] = {}
     for coefficient, variables in pairs:
-        if isinstance(variables, str | bytes) or not isinstance(variables, Iterable):
-            raise QubayesError(
-                f"term {variables!r} is not a tuple of variables; a term of one variable is written ({variables!r},)"
-            )
-        term = frozenset(variables)
-        value = math.nan
-        if isinstance(coefficient, Real) and not isinstance(coefficient, bool):
-            with suppress(OverflowError):
-                value = float(coefficient)
-        if not math.isfinite(value):
-            given, where = shown(coefficient), shown(tuple(variables))
-            raise QubayesError(f"coefficient {given} of term {where}; give a finite real number")
-        sums.setdefault(term, []).append(value)
+        term = _checked_term(variables)
+        sums.setdefault(term, []).append(_checked_coefficient(coefficient, variables))
     order = sorted(frozenset[Variable]().union(*sums), key=_label_key)
     index = {name: i for i, name in enumerate(order)}
-    try:
-        totals = {
-            tuple(sorted(index[v] for v in term)): math.fsum(values)
-            for term, values in sums.items()
-        }
-    except OverflowError:
-        raise QubayesError(
-            "the coefficients of a repeated term add up past the largest float; scale the polynomial"
-        ) from None
+    totals: dict[Term, float] = {}
+    for term, values in sums.items():
+        try:
+            totals[tuple(sorted(map(index.__getitem__, term)))] = math.fsum(values)
+        except OverflowError:
+            raise QubayesError(
+                "the coefficients of a repeated term add up past the largest float; "
+                "scale the polynomial"
+            ) from None
     constant = totals.pop((), 0.0)
-    kept = sorted((term, total) for term, total in totals.items() if total != 0.0)
-    return Polynomial(tuple(order), tuple(t for t, _ in kept), tuple(c for _, c in kept), constant)
+    kept = {term: totals[term] for term in sorted(totals) if totals[term] != 0.0}
+    return Polynomial(tuple(order), tuple(kept), tuple(kept.values()), constant)
+
+
+def _checked_term(variables: Any) -> frozenset[Variable]:
+    """Return the variables of a term; raise unless they are a collection."""
+    if isinstance(variables, str | bytes) or not isinstance(variables, Iterable):
+        raise QubayesError(
+            f"term {variables!r} is not a tuple of variables; "
+            f"a term of one variable is written ({variables!r},)"
+        )
+    return frozenset(variables)
+
+
+def _checked_coefficient(coefficient: Any, variables: Iterable[Variable]) -> float:
+    """Return the coefficient of a term; raise unless it is a finite number."""
+    value = math.nan
+    if isinstance(coefficient, Real) and not isinstance(coefficient, bool):
+        with suppress(OverflowError):
+            value = float(coefficient)
+    if not math.isfinite(value):
+        given = shown(coefficient)
+        where = shown(tuple(variables))
+        raise QubayesError(f"coefficient {given} of term {where}; give a finite real number")
+    return value
 
 
 def _label_key(label: Variable) -> tuple[str, float, str]:
@@ -171,13 +183,12 @@ class _Lists(NamedTuple):
     def of(lists: list[list[int]]) -> "_Lists":
         """Return the flat form."""
         sizes = [len(own) for own in lists]
-        members = np.array([member for own in lists for member in own], dtype=np.int64)
-        return _Lists(
-            np.cumsum([0, *sizes]).tolist(), np.repeat(np.arange(len(lists)), sizes), members
-        )
+        start = np.cumsum([0, *sizes]).tolist()
+        owner = np.repeat(np.arange(len(lists)), sizes)
+        return _Lists(start, owner, np.fromiter(chain.from_iterable(lists), np.int64))
 
     def ranked(self, first: list[int], colours: list[int]) -> list[int]:
-        """Return the rank of each list among all, compared by `first`, then by the sorted colours of its members.
+        """Return the rank of each list, by `first`, then by the sorted colours of its members.
 
         Keys are bytes: whole numbers with the highest byte first compare as they do.
         """
@@ -206,11 +217,10 @@ class _Refinement:
                 self.terms_of[variable].append(term)
         self.in_terms = _Lists.of([list(term) for term in self.ranks])
         number = {term: place for place, term in enumerate(self.ranks)}
-        own = [
-            [number[term] for term in self.terms_of[v]] for v in range(len(polynomial.variables))
-        ]
+        variables = range(len(polynomial.variables))
+        own = [list(map(number.__getitem__, self.terms_of[v])) for v in variables]
         self.in_variables = _Lists.of(own)
-        self.work = WORK
+        self.work = REFINEMENT_WORK
         self.complete = True  # False: some ties were broken by labels
         self.best_certificate: list[tuple[Term, int]] | None = None
         self.best_order: list[int] = []
@@ -229,22 +239,16 @@ class _Refinement:
     def descend(self, colours: list[int], fixed: tuple[int, ...]) -> None:
         """Visit the leaves below a stable colouring, in which the fixed variables were singled out."""
         while True:
-            cells: dict[int, list[int]] = defaultdict(list)
-            for variable, colour in enumerate(colours):
-                cells[colour].append(variable)
-            tied = next((cells[colour] for colour in sorted(cells) if len(cells[colour]) > 1), None)
+            cells = _cells(colours)
+            tied = next((cell for cell in cells if len(cell) > 1), None)
             if tied is None:
-                self.visit([cells[colour][0] for colour in sorted(cells)])
+                self.visit([cell[0] for cell in cells])
                 return
-            apart: list[int] = []  # one variable of each class of variables that can be swapped
-            for variable in tied:
-                self.work -= len(apart)
-                if not any(self.swappable(variable, other) for other in apart):
-                    apart.append(variable)
+            apart = self.not_swappable(tied)
             if len(apart) > 1:
                 break
+            # All orders of swappable variables are equivalent.
             fixed += tuple(tied)
-            # all orders of swappable variables are equivalent
             colours = self.refine(_singled_out(colours, tied))
         for number, variable in enumerate(apart):
             if number and self.reachable(apart[:number], fixed, variable):
@@ -254,20 +258,29 @@ class _Refinement:
                 return
             self.descend(self.refine(_singled_out(colours, [variable])), (*fixed, variable))
 
+    def not_swappable(self, tied: list[int]) -> list[int]:
+        """Return one variable of each class of variables that can be swapped."""
+        apart: list[int] = []
+        for variable in tied:
+            self.work -= len(apart)
+            if not any(self.swappable(variable, other) for other in apart):
+                apart.append(variable)
+        return apart
+
     def visit(self, order: list[int]) -> None:
-        """Keep the order if its certificate is the smallest so far, and the symmetry if it is the same."""
+        """Keep the order if its certificate is the smallest so far; if it is the same, the symmetry."""
         self.work -= len(self.in_terms.members)
         place = {variable: position for position, variable in enumerate(order)}
-        certificate = sorted(
-            (tuple(sorted(place[v] for v in t)), rank) for t, rank in self.ranks.items()
-        )
+        placed = (tuple(sorted(map(place.__getitem__, term))) for term in self.ranks)
+        certificate = sorted(zip(placed, self.ranks.values(), strict=True))
         if certificate == self.best_certificate:
             self.symmetries.append(dict(zip(self.best_order, order, strict=True)))
         elif self.best_certificate is None or certificate < self.best_certificate:
-            self.best_certificate, self.best_order = certificate, order
+            self.best_certificate = certificate
+            self.best_order = order
 
     def reachable(self, tried: list[int], fixed: tuple[int, ...], variable: int) -> bool:
-        """Return whether known symmetries that leave the fixed variables alone take a tried variable to this one."""
+        """Return whether symmetries that keep the fixed variables take a tried variable to this one."""
         maps = [symmetry for symmetry in self.symmetries if all(symmetry[v] == v for v in fixed)]
         orbit = list(tried)
         for member in orbit:  # grows while it is read
@@ -277,14 +290,23 @@ class _Refinement:
     def swappable(self, a: int, b: int) -> bool:
         """Return whether swapping the two variables leaves the polynomial as it is."""
         swap = {a: b, b: a}
-        return all(
-            self.ranks.get(tuple(sorted(swap.get(v, v) for v in term))) == self.ranks[term]
-            for term in self.terms_of[a] + self.terms_of[b]
-        )
+        for term in self.terms_of[a] + self.terms_of[b]:
+            swapped = tuple(sorted(swap.get(v, v) for v in term))
+            if self.ranks.get(swapped) != self.ranks[term]:
+                return False
+        return True
+
+
+def _cells(colours: list[int]) -> list[list[int]]:
+    """Return the variables of each colour, by colour."""
+    cells: dict[int, list[int]] = defaultdict(list)
+    for variable, colour in enumerate(colours):
+        cells[colour].append(variable)
+    return [cells[colour] for colour in sorted(cells)]
 
 
 def _singled_out(colours: list[int], variables: list[int]) -> list[int]:
-    """Return the colouring in which the given variables come first in their class, in the given order."""
+    """Return the colouring in which the variables come first in their class, in the given order."""
     step = len(variables) + 1
     place = {variable: number for number, variable in enumerate(variables)}
     return [

@@ -5,8 +5,10 @@ polynomials by it."""
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -41,21 +43,16 @@ from .polynomial import CanonicalOrder, Polynomial, Variable, as_polynomial, can
 
 Mode: TypeAlias = Literal["auto", "optimal", "greedy"]
 
-# pairs up to which the integer program comes first; 40 terms of degree 2-4 have about 2,000
+# Pairs up to which the integer program comes first; 40 terms of degree 2-4 have about 2,000.
 COMFORTABLE = 20_000
-BRIEF_PAIRS, BRIEF_SECONDS = (
-    200_000,
-    10.0,
-)  # pairs up to which "auto" gives it some seconds after the fast search
+# Pairs up to which "auto" gives it some seconds after the fast search.
+BRIEF_PAIRS = 200_000
+BRIEF_SECONDS = 10.0
 FEASIBLE = 1_500_000  # pairs past which even "optimal" does not build the program: memory
+MOST_PAIRS: dict[str, int] = {"greedy": 0, "auto": BRIEF_PAIRS, "optimal": FEASIBLE}
 PAIRS_FOR_COUPLERS = 100_000  # pairs past which the program that counts couplers is not built
-OPTIONS = (
-    "assumptions",
-    "mode",
-    "fewest_couplers",
-    "penalty",
-    "time_limit",
-)  # names of the options of `quadratize`
+# Names of the options of `quadratize`.
+OPTION_NAMES = ("assumptions", "mode", "fewest_couplers", "penalty", "time_limit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +64,15 @@ class Quadratization:
     the least value of f."""
 
     polynomial: Polynomial
-    sets: tuple[
-        tuple[Variable, ...], ...
-    ]  # Q_1 .. Q_J; bit j stands for the product of its set's variables
+    # Q_1 .. Q_J; bit j stands for the product of its set's variables
+    sets: tuple[tuple[Variable, ...], ...]
     model: dimod.BinaryQuadraticModel  # g2
     decoder: Decoder  # g1
     assumptions: Assumptions
     lower_bound: int  # no family that satisfies the assumptions has fewer sets
     proved: bool  # the number of sets equals the lower bound
-    couplers_bound: (
-        int | None
-    )  # with fewest_couplers: lower bound for families of as many sets, for any coefficients
+    # with fewest_couplers: lower bound for families of as many sets, for any coefficients
+    couplers_bound: int | None
     couplers_proved: bool | None
     structural: bool  # other labels of the variables only rename the result
     status: str  # what was proved
@@ -127,9 +122,8 @@ class TradeOff(NamedTuple):
 
     def describe(self) -> str:
         """Return the row in words."""
-        return (
-            f"{self.bits} bits: {self.couplers} couplers{', proved fewest' if self.proved else ''}"
-        )
+        proved = ", proved fewest" if self.proved else ""
+        return f"{self.bits} bits: {self.couplers} couplers{proved}"
 
 
 def quadratize(
@@ -157,11 +151,9 @@ def quadratize(
         return _unchanged(polynomial, assumptions, began)
     task = _prepare(polynomial, assumptions)
     choice = _choose(task, poly, mode, began + time_limit)
-    decomposition, status, fewest = (
-        decompose(choice.sets, task.coefficients, assumptions),
-        choice.status,
-        None,
-    )
+    decomposition = decompose(choice.sets, task.coefficients, assumptions)
+    status = choice.status
+    fewest = None
     if fewest_couplers:
         fewest = _fewest_couplers(task, decomposition, penalty, 0, began + time_limit)
         status += "; " + (fewest.status if fewest else "couplers were not minimised")
@@ -188,25 +180,34 @@ def quadratize(
 
 def _unchanged(polynomial: Polynomial, assumptions: Assumptions, began: float) -> Quadratization:
     """Return a polynomial of degree 2 or less as a model of its own variables."""
-    masks = {
-        sum(1 << v for v in t): c
-        for t, c in zip(polynomial.terms, polynomial.coefficients, strict=True)
-    }
+    masks = dict(zip(map(_mask, polynomial.terms), polynomial.coefficients, strict=True))
     sets = in_order(singletons(masks))
     pairs = {mask: (mask & -mask, 1 << mask.bit_length() - 1) for mask in masks}
     order = range(len(polynomial.variables))
-    model, decoder = assemble(
-        polynomial, order, Decomposition(sets, {}, pairs), masks, "conventional", "tight"
-    )
+    decomposition = Decomposition(sets, {}, pairs)
+    model, decoder = assemble(polynomial, order, decomposition, masks, "conventional", "tight")
     bound = min(simple_bound(tuple(masks), assumptions), len(sets))
     proved = bound == len(sets)
-    status = f"degree {polynomial.degree}: returned as it is" + (
-        "" if proved else f"; at least {bound} sets needed"
-    )
+    remark = "" if proved else f"; at least {bound} sets needed"
     return Quadratization(
-        polynomial, decoder.sets, model, decoder, assumptions, bound, proved, None, None, True, status,
-        round(time.monotonic() - began, 3),
-    )  # fmt: skip
+        polynomial=polynomial,
+        sets=decoder.sets,
+        model=model,
+        decoder=decoder,
+        assumptions=assumptions,
+        lower_bound=bound,
+        proved=proved,
+        couplers_bound=None,
+        couplers_proved=None,
+        structural=True,
+        status=f"degree {polynomial.degree}: returned as it is{remark}",
+        seconds=round(time.monotonic() - began, 3),
+    )
+
+
+def _mask(elements: Iterable[int]) -> Mask:
+    """Return the set of these elements."""
+    return sum(map((1).__lshift__, elements))
 
 
 def trade_off(
@@ -216,14 +217,15 @@ def trade_off(
     extra_bits: int = 2,
     time_limit: float = 120.0,
 ) -> tuple[TradeOff, ...]:
-    """Return the fewest couplers with the least number of bits, with up to one more, and so on (paper, Appendix C.2).
+    """Return the fewest couplers with the least number of bits, with one more, and so on.
 
-    Couplers are those of the tight penalty. Each row takes at most `time_limit` seconds.
-    """
+    This is the paper's Appendix C.2. Couplers are those of the tight penalty. Each row takes at
+    most `time_limit` seconds."""
     _check(assumptions, "optimal", "tight", time_limit)
     if assumptions == "terms-exclusive":
         raise SettingError(
-            "with terms-exclusive every pair of bits is coupled: there is no trade-off; use general or conventional"
+            "with terms-exclusive every pair of bits is coupled, so there is no trade-off; "
+            "use general or conventional"
         )
     if extra_bits < 0:
         raise SettingError(f"extra_bits = {extra_bits}; give 0 or more")
@@ -267,11 +269,11 @@ class _Prepared(NamedTuple):
 def _prepare(polynomial: Polynomial, assumptions: Assumptions) -> _Prepared:
     order = canonical_order(polynomial)
     place = {variable: position for position, variable in enumerate(order.order)}
-    pairs = zip(polynomial.terms, polynomial.coefficients, strict=True)
-    masks = {sum(1 << place[v] for v in term): coefficient for term, coefficient in pairs}
-    return _Prepared(
-        polynomial, order, {mask: masks[mask] for mask in in_order(masks)}, assumptions
-    )
+    masks = {}
+    for term, coefficient in zip(polynomial.terms, polynomial.coefficients, strict=True):
+        masks[_mask(map(place.__getitem__, term))] = coefficient
+    coefficients = {mask: masks[mask] for mask in in_order(masks)}
+    return _Prepared(polynomial, order, coefficients, assumptions)
 
 
 class FamilyChoice(NamedTuple):
@@ -290,36 +292,31 @@ def choose_family(
     merged = merge_twins(terms, assumptions)
     bound, pairs = simple_bound(merged.terms, assumptions), pairs_estimate(merged.terms)
     small = mode != "greedy" and pairs <= COMFORTABLE
-    sets = (
-        quick_family(merged.terms, assumptions)
-        if small
-        else searched_family(merged.terms, assumptions, bound)
-    )
+    search = quick_family if small else partial(searched_family, enough=bound)
+    sets = search(merged.terms, assumptions)
     reason = "fast search, no proof sought"
     if mode == "optimal":
         reason = "fast search: the terms are too long for the integer program"
-    if len(sets) > bound and pairs <= {"greedy": 0, "auto": BRIEF_PAIRS, "optimal": FEASIBLE}[mode]:
-        seconds, reason = deadline - time.monotonic(), "time limit reached, best so far returned"
+    if len(sets) > bound and pairs <= MOST_PAIRS[mode]:
+        seconds = deadline - time.monotonic()
+        reason = "time limit reached, best so far returned"
         if mode == "auto" and not small and seconds > BRIEF_SECONDS:
-            seconds, reason = BRIEF_SECONDS, f"no proof within {BRIEF_SECONDS:.0f} s"
+            seconds = BRIEF_SECONDS
+            reason = f"no proof within {BRIEF_SECONDS:.0f} s"
         found = smallest_family(reduce_space(merged.terms, assumptions), seconds, sets)
         # The solver works with tolerances: its family is checked. Of equals the one that does not
         # depend on it is kept.
-        if (
-            found.sets
-            and len(found.sets) < len(sets)
-            and holds(found.sets, merged.terms, assumptions)
-        ):
+        smaller = found.sets is not None and len(found.sets) < len(sets)
+        if found.sets and smaller and holds(found.sets, merged.terms, assumptions):
             sets = set(found.sets)
         bound = max(bound, found.bound)
     if small and len(sets) > bound:
         sets = min(sets, searched_family(merged.terms, assumptions, bound), key=len)
     bound = min(bound, len(sets))
-    proved, number = bound == len(sets), f"{len(sets)} set{'s' * (len(sets) != 1)}"
-    status = (
-        f"{number}, proved minimal" if proved else f"{number}, at least {bound} needed; {reason}"
-    )
-    return FamilyChoice(tuple(map(merged.expand, sets)), bound, proved, status)
+    proved = bound == len(sets)
+    number = "1 set" if len(sets) == 1 else f"{len(sets)} sets"
+    known = "proved minimal" if proved else f"at least {bound} needed; {reason}"
+    return FamilyChoice(tuple(map(merged.expand, sets)), bound, proved, f"{number}, {known}")
 
 
 def _choose(task: _Prepared, given: Any, mode: Mode, deadline: float) -> FamilyChoice:
@@ -328,7 +325,7 @@ def _choose(task: _Prepared, given: Any, mode: Mode, deadline: float) -> FamilyC
     choice = choose_family(terms, task.assumptions, mode, deadline)
     if choice.proved or task.assumptions == "terms-exclusive":
         return choice
-    used = {v for term in task.polynomial.terms for v in term}
+    used = set(chain.from_iterable(task.polynomial.terms))
     masks = {
         task.polynomial.variables[v]: 1 << place
         for place, v in enumerate(task.order.order)
@@ -365,20 +362,21 @@ def dimod_family(given: Any, masks: Mapping[Variable, Mask]) -> set[Mask]:
 def _fewest_couplers(
     task: _Prepared, start: Decomposition, penalty: Penalty, extra: int, deadline: float
 ) -> FewestCouplers | None:
-    """Return the decomposition with the fewest couplers; None if all have as many or the program is too large."""
+    """Return the decomposition with the fewest couplers.
+
+    None if all have as many, or the program is too large."""
     terms = tuple(task.coefficients)
     if task.assumptions == "terms-exclusive" or pairs_estimate(terms) > PAIRS_FOR_COUPLERS:
         return None
-    return find_fewest_couplers(
-        terms, task.assumptions, penalty, start, extra, deadline - time.monotonic()
-    )
+    seconds = deadline - time.monotonic()
+    return find_fewest_couplers(terms, task.assumptions, penalty, start, extra, seconds)
 
 
 class DecomposedQuadratizationComposite(ComposedPolySampler):
-    """Sampler of polynomials. Samples have the polynomial's variables, its energies and `penalty_satisfaction`.
+    """Sampler of polynomials by a sampler of quadratic models.
 
-    A polynomial of spins is sampled as the equal polynomial of bits; its samples are spins.
-    """
+    Samples have the polynomial's variables, its energies and `penalty_satisfaction`. A polynomial
+    of spins is sampled as the equal polynomial of bits; its samples are spins."""
 
     def __init__(self, child_sampler: Any) -> None:
         self._children = [child_sampler]
@@ -391,10 +389,8 @@ class DecomposedQuadratizationComposite(ComposedPolySampler):
     @property
     def parameters(self) -> dict[str, Any]:
         """Parameters of the child and of this composite."""
-        ours = dict.fromkeys(
-            ("quadratize_options", "discard_unsatisfied", "keep_penalty_variables"), ()
-        )
-        return {**self.child.parameters, **{name: list(value) for name, value in ours.items()}}
+        ours = ("quadratize_options", "discard_unsatisfied", "keep_penalty_variables")
+        return {**self.child.parameters, **{name: [] for name in ours}}
 
     @property
     def properties(self) -> dict[str, Any]:
@@ -416,17 +412,17 @@ class DecomposedQuadratizationComposite(ComposedPolySampler):
         polynomial's variables. `keep_penalty_variables` adds the bits of the model that are not
         variables of the polynomial."""
         began = time.perf_counter_ns()
-        unknown = set(quadratize_options or {}) - set(OPTIONS)
+        unknown = set(quadratize_options or {}) - set(OPTION_NAMES)
         if unknown:
             raise SettingError(
-                f"quadratize_options has {sorted(unknown)}; allowed are {', '.join(OPTIONS)}"
+                f"quadratize_options has {sorted(unknown)}; allowed are {', '.join(OPTION_NAMES)}"
             )
         binary = poly.to_binary(copy=True) if poly.vartype is dimod.SPIN else poly  # type: ignore[no-untyped-call]
         result = quadratize(binary, **(quadratize_options or {}))
         if initial_state is not None:
-            spins = poly.vartype is dimod.SPIN
-            bits = {v: (x + 1) // 2 if spins else x for v, x in initial_state.items()}
-            parameters["initial_state"] = result.decoder.encode(bits)
+            if poly.vartype is dimod.SPIN:
+                initial_state = {v: (x + 1) // 2 for v, x in initial_state.items()}
+            parameters["initial_state"] = result.decoder.encode(initial_state)
         ready = time.perf_counter_ns()
         answer = self.child.sample(result.model, **parameters)
         sampled = time.perf_counter_ns()
@@ -447,14 +443,15 @@ def _decoded(
     decoder = result.decoder
     place = {label: column for column, label in enumerate(answer.variables)}
     rows = answer.record.sample[:, [place[label] for label in decoder.labels]] > 0
-    labels = [v for v in decoder.variables if v in poly.variables]
     states = decoder.decode_rows(rows)
     energies = result.polynomial.energies(states)
+    labels = [v for v in decoder.variables if v in poly.variables]
     states = states[:, [decoder.variables.index(v) for v in labels]]
-    extra = [label for label in decoder.labels if label not in set(labels)] if keep else []
-    states = np.hstack(
-        [states, rows[:, [decoder.labels.index(label) for label in extra]].astype(np.int8)]
-    )
+    if keep:
+        extra = [label for label in decoder.labels if label not in labels]
+        columns = [decoder.labels.index(label) for label in extra]
+        states = np.hstack([states, rows[:, columns].astype(np.int8)])
+        labels += extra
     if poly.vartype is dimod.SPIN:
         states = 2 * states - 1
     vectors = {
@@ -463,18 +460,11 @@ def _decoded(
         if name not in ("sample", "energy")
     }
     vectors["penalty_satisfaction"] = decoder.satisfied_rows(rows)
-    info = {
-        **answer.info,
-        "quadratization": {
-            "bits": result.bits,
-            "couplers": result.couplers,
-            "status": result.status,
-        },
-    }
+    facts = {"bits": result.bits, "couplers": result.couplers, "status": result.status}
     samples: dimod.SampleSet = dimod.SampleSet.from_samples(  # type: ignore[no-untyped-call]
-        (states.astype(np.int8), labels + extra),
+        (states.astype(np.int8), labels),
         energy=energies,
-        info=info,
+        info={**answer.info, "quadratization": facts},
         vartype=poly.vartype,
         sort_labels=False,
         **vectors,
