@@ -23,7 +23,7 @@ from benchmarks.paper.trial import Place, Trial, prepared
 from qubayes.candidates import Candidates
 from qubayes.foundation.files import replacing
 from qubayes.qubo import formulate, quick_subsets
-from qubayes.qubo.samplers.states import read_state
+from qubayes.qubo.samplers.states import network_of_state
 
 FIRST_SHARE = 0.04  # of the time limit: annealing offers no state before
 
@@ -68,7 +68,7 @@ def all_zero_score(candidates: Candidates) -> float:
     """Return the score of the network that is read from the all-zero state of the default QUBO."""
     formulation = formulate(candidates, quick_subsets(candidates))
     zeros = np.zeros(formulation.qubo.bits, np.bool_)
-    return float(candidates.scores[read_state(formulation, zeros).choice].sum())
+    return float(candidates.scores[network_of_state(formulation, zeros).choice].sum())
 
 
 def with_score(record: Record, all_zero: float) -> Record:

@@ -17,7 +17,7 @@ from qubayes.qubo import constrain, decode, energy, formulate, qubo_from_coupler
 from qubayes.qubo.samplers import digital
 from qubayes.qubo.samplers.digital import BitGroups, Tempering, replica_from, sum_of_qubos, try_all
 from qubayes.qubo.samplers.flips import FlipModel, halting
-from qubayes.qubo.samplers.states import StateReader, with_slack
+from qubayes.qubo.samplers.states import NetworkOffers, with_slack
 from qubayes.search import Limits, solve, solver_named
 from reference import annealing as reference
 from reference import energies as exhaustive
@@ -175,7 +175,7 @@ def test_exchanges_are_neither_rare_nor_frequent(bits):
         FlipModel.of(qubo_from_couplers([1.0], [], [], [])), BitGroups.of([], 1), [], NO_SEED
     )
     tempering.model = SimpleNamespace(qubo=SimpleNamespace(bits=bits))
-    periods = digital.WORK // bits if bits else 2**60
+    periods = digital.FLIPS_PER_EXCHANGE // bits if bits else 2**60
     assert tempering.period == (16 if periods < 16 else 4096 if periods > 4096 else periods)
 
 
@@ -281,7 +281,7 @@ def test_temperatures_fall_with_the_iterations_and_better_states_are_offered(mon
     """Each call of `advance` is a share of the run here."""
     _, formulation = problem(4, 6)
     calls, energies, reads = [], [], []
-    advance, read = Tempering.advance, StateReader.read
+    advance, read = Tempering.advance, NetworkOffers.offer
 
     def advanced(self, pool, iterations, beta, *more):
         calls.append((iterations, beta))
@@ -293,10 +293,10 @@ def test_temperatures_fall_with_the_iterations_and_better_states_are_offered(mon
         return read(self, bits)
 
     solver_named("digital").prepare()
-    monkeypatch.setattr(digital, "WORK", 0)
+    monkeypatch.setattr(digital, "FLIPS_PER_EXCHANGE", 0)
     monkeypatch.setattr(digital, "SHARES", 12)
     monkeypatch.setattr(Tempering, "advance", advanced)
-    monkeypatch.setattr(StateReader, "read", recorded)
+    monkeypatch.setattr(NetworkOffers, "offer", recorded)
     solver = solver_named("digital", first_temperature=50.0, last_temperature=2.0, replicas=2)
     solution = solve(formulation, solver, limits=Limits(None, moves=12 * 16 - 5))
     assert solution.status.startswith("2 replicas, 187 iterations")
@@ -326,9 +326,9 @@ def test_temperatures_fall_with_the_time(monkeypatch, reserve):
     solver_named("digital").prepare()
     monkeypatch.setattr(time, "perf_counter", lambda: clock.now)
     monkeypatch.setattr(Tempering, "advance", advanced)
-    monkeypatch.setattr(digital, "time_to_read", reserved)
+    monkeypatch.setattr(digital, "reserved_seconds", reserved)
     for cost, replicas in ((0.25, 4), (0.5, 4), (0.25, 1)):
-        monkeypatch.setattr(digital, "read_first", lambda reader, model, start, cost=cost: cost)
+        monkeypatch.setattr(digital, "offer_first", lambda offers, model, start, cost=cost: cost)
         solver = solver_named(
             "digital", first_temperature=50.0, last_temperature=2.0, replicas=replicas
         )
@@ -340,7 +340,7 @@ def test_temperatures_fall_with_the_time(monkeypatch, reserve):
     assert {report.total for report in reports} == ({1.0} if steps else set())
 
 
-@pytest.mark.parametrize("stage", ["read_first", "constrain"])
+@pytest.mark.parametrize("stage", ["offer_first", "constrain"])
 def test_a_limit_that_is_too_short_to_begin_is_told(monkeypatch, stage):
     """The time is up after the first state is read, or after the constrained form is made."""
     _, formulation = problem(2)

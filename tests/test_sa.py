@@ -47,11 +47,11 @@ from qubayes.qubo.samplers.sa import (
     vertex_problem,
 )
 from qubayes.qubo.samplers.states import (
-    StateReader,
-    read_first,
-    read_state,
+    NetworkOffers,
+    network_of_state,
+    offer_first,
+    reserved_seconds,
     start_state,
-    time_to_read,
 )
 from qubayes.search import Limits, solve, solver_named
 from qubayes.search.orders.insertions import anneal_order, order_state
@@ -321,7 +321,7 @@ def test_calls_of_kernels_grow_up_to_a_slice(monkeypatch):
 
     def make(betas, tries, halt):
         sizes.append(len(betas))
-        clock.now += sa.SLICE / 40 * len(betas)
+        clock.now += sa.SECONDS_PER_CALL / 40 * len(betas)
 
     Read(
         SimpleNamespace(size=3, make=make),
@@ -536,19 +536,19 @@ def test_time_for_the_last_states_is_reserved(monkeypatch):
 
     def recorded(run, seconds):
         asked.append(seconds)
-        return time_to_read(run, seconds)
+        return reserved_seconds(run, seconds)
 
     solver_named("sa").prepare()
-    monkeypatch.setattr(sa, "time_to_read", recorded)
-    monkeypatch.setattr(sa, "read_first", lambda reader, model, start: 0.25)
+    monkeypatch.setattr(sa, "reserved_seconds", recorded)
+    monkeypatch.setattr(sa, "offer_first", lambda offers, model, start: 0.25)
     for reads, threads in ((1, 1), (2, 2), (3, 2), (4, 1)):
         limits, workers = Limits(None, moves=10), Workers(threads)
         solve(formulation, solver_named("sa", reads=reads), limits=limits, workers=workers)
     assert [seconds / asked[0] for seconds in asked] == [1, 1, 2, 4] and asked[0] > 0.25
     monkeypatch.setattr(time, "perf_counter", lambda: 100.0)
     run = Run(formulation.candidates, Limits(50.0), Workers(1))
-    assert [time_to_read(run, seconds) for seconds in (3.0, 60.0)] == [3.0, pytest.approx(10.0)]
-    assert time_to_read(Run(formulation.candidates, Limits(None), Workers(1)), 3.0) == 0.0
+    assert [reserved_seconds(run, seconds) for seconds in (3.0, 60.0)] == [3.0, pytest.approx(10.0)]
+    assert reserved_seconds(Run(formulation.candidates, Limits(None), Workers(1)), 3.0) == 0.0
 
 
 def test_the_best_state_is_offered_after_each_share(monkeypatch):
@@ -556,7 +556,7 @@ def test_the_best_state_is_offered_after_each_share(monkeypatch):
     _, formulation = problem(4, 6)
     solver_named("sa").prepare()
     monkeypatch.setattr(sa, "SHARES", 8)
-    advance, read = Read.advance, StateReader.read
+    advance, read = Read.advance, NetworkOffers.offer
 
     def advanced(self, until=1.0):
         untils.append(until)
@@ -567,7 +567,7 @@ def test_the_best_state_is_offered_after_each_share(monkeypatch):
         return read(self, bits)
 
     monkeypatch.setattr(Read, "advance", advanced)
-    monkeypatch.setattr(StateReader, "read", recorded)
+    monkeypatch.setattr(NetworkOffers, "offer", recorded)
     found = solve(
         formulation, solver_named("sa", first_temperature=5.0), limits=Limits(None, moves=3000)
     )
@@ -600,8 +600,8 @@ def test_a_start_of_base_sets_is_all_zero(monkeypatch):
     assert start_state(formulation, other)[: formulation.subsets.total].any()
     monkeypatch.setattr(time, "perf_counter", TickingClock(1.0))
     assert (
-        read_first(
-            StateReader(formulation, run),
+        offer_first(
+            NetworkOffers(formulation, run),
             FlipModel.of(formulation.qubo),
             start_state(formulation, run),
         )
@@ -620,20 +620,20 @@ def test_a_start_of_base_sets_is_all_zero(monkeypatch):
 )
 def test_messages_about_states(raw, mended, scores):
     _, formulation = problem(5)
-    reader = StateReader(formulation, Run(formulation.candidates, Limits(None), Workers(1)))
-    reader._scores = {False: raw, True: mended}
+    offers = NetworkOffers(formulation, Run(formulation.candidates, Limits(None), Workers(1)))
+    offers._scores = {False: raw, True: mended}
     annealed = {"raw_score": max(raw, default=None), "repaired_score": max(mended, default=None)}
-    assert reader.scores == {**annealed, "before_annealing": None}
+    assert offers.scores == {**annealed, "before_annealing": None}
     repaired = "broke constraints, repaired to the better network of two orders"
-    assert reader.message(0, 1) == f"the best state is feasible{scores}"
-    assert reader.message(0, 2) == f"all 2 best states are feasible{scores}"
-    assert reader.message(1, 1) == f"the best state {repaired}{scores}"
-    assert reader.message(1, 2) == f"1 of the 2 best states {repaired}{scores}"
-    reader._before = [-7.0, -4.0]
-    assert reader.message(0, 1) == f"the best state is feasible{scores}"
-    reader._before = [-3.0, -7.0]
+    assert offers.message(0, 1) == f"the best state is feasible{scores}"
+    assert offers.message(0, 2) == f"all 2 best states are feasible{scores}"
+    assert offers.message(1, 1) == f"the best state {repaired}{scores}"
+    assert offers.message(1, 2) == f"1 of the 2 best states {repaired}{scores}"
+    offers._before = [-7.0, -4.0]
+    assert offers.message(0, 1) == f"the best state is feasible{scores}"
+    offers._before = [-3.0, -7.0]
     known = "; a network known before annealing scores more, -3.000000"
-    assert reader.message(0, 1) == f"the best state is feasible{scores}{known}"
+    assert offers.message(0, 1) == f"the best state is feasible{scores}{known}"
 
 
 def test_vertex_moves_begin_at_the_start_and_are_the_same_with_any_number_of_threads():
@@ -698,8 +698,8 @@ def test_what_is_known_before_annealing_is_no_result_of_it(solver, seed):
     _, formulation = problem(seed, 6)
     scores, zeros = formulation.candidates.scores, np.zeros(formulation.qubo.bits, np.bool_)
     known, own = (
-        read_state(formulation, zeros),
-        read_state(formulation, descend(FlipModel.of(formulation.qubo), zeros)),
+        network_of_state(formulation, zeros),
+        network_of_state(formulation, descend(FlipModel.of(formulation.qubo), zeros)),
     )
     found = solve(formulation, solver, limits=Limits(None, moves=0))
     annealed = scores[own.choice].sum()

@@ -1,13 +1,14 @@
-"""`digital`: the Digital Annealer's algorithm in software (DAQ): parallel trial, dynamic offset, replica exchange.
+"""`digital`: the Digital Annealer's algorithm in software (DAQ).
 
-In an iteration of parallel trial every flip is tried and one of those accepted is made.
+It has parallel trial, dynamic offset and replica exchange. In an iteration of parallel trial every
+flip is tried and one of those accepted is made.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -34,20 +35,20 @@ from .flips import (
     watch,
 )
 from .states import (
-    PROVED,
-    StateReader,
+    PROVED_OPTIMAL,
+    SHARES,
+    NetworkOffers,
     formulate_example,
-    read_first,
+    offer_first,
+    reserved_seconds,
     start_state,
-    time_to_read,
     with_slack,
 )
 
-SHARES = 20  # parts of the run; after each the best state is offered
 MOST_ACTIVE = 2  # bits in a group (paper, Appendix D.4)
 SPREAD = 2.0  # the hottest temperature over the coldest, at any time
-WORK = 2**24  # flips tried by a replica between two exchanges, at most
-FEW = 16  # blocks of bits that are tried one by one before all others are tried at once
+FLIPS_PER_EXCHANGE = 2**24  # flips tried by a replica between two exchanges, at most
+FEW_BLOCKS = 16  # blocks of bits that are tried one by one before all others are tried at once
 
 
 class BitGroups(NamedTuple):
@@ -84,41 +85,37 @@ class Replica(NamedTuple):
 def replica_from(
     qubo: Qubo, bits: AnyArray, groups: BitGroups, most: int, seeds: np.random.SeedSequence
 ) -> Replica:
-    """Return the replica that begins at this state, which has at most `most` active bits in each group."""
+    """Return the replica that begins at this state, with at most `most` active bits in each group."""
     walk = walk_from(qubo, bits, keep_best=True)
     sums = np.concatenate([[0], np.cumsum(np.asarray(bits) != 0)])
     slack = most - (sums[groups.last] - sums[groups.first])
     wall = np.zeros(len(walk.field))
-    full = (
-        (slack == 0)[groups.group] & (groups.group >= 0)
-        if len(slack)
-        else np.zeros(qubo.bits, np.bool_)
-    )
-    wall[: qubo.bits][full & (walk.sign[: qubo.bits] > 0)] = np.inf
+    if len(slack):
+        full = (groups.group >= 0) & (slack == 0)[groups.group]
+        wall[: qubo.bits][full & (walk.sign[: qubo.bits] > 0)] = np.inf
     return Replica(
-        walk,
-        wall,
-        slack.astype(np.int64),
-        np.zeros(1),
-        np.append(np.zeros(qubo.bits + 1, np.int64), FEW),
-        np.zeros(len(walk.field), np.int64),
-        draws_of(seeds),
+        walk=walk,
+        wall=wall,
+        slack=slack.astype(np.int64),
+        offset=np.zeros(1),
+        seen=np.append(np.zeros(qubo.bits + 1, np.int64), FEW_BLOCKS),
+        hits=np.zeros(len(walk.field), np.int64),
+        draws=draws_of(seeds),
     )
 
 
 @inlined
 def _try_some(replica: Replica, beta: float) -> Any:
-    """Return the first accepted bit of some blocks of bits in random order; -1 if none is accepted.
+    """Return the first accepted bit of some blocks in random order; -1 if none is accepted.
 
     The first accepted bit in a random order of all bits is a random one of all accepted: if many
     are, few are tried."""
-    draws, seen = replica.draws, replica.seen
-    sign, field, wall, offset = (
-        replica.walk.sign,
-        replica.walk.field,
-        replica.wall,
-        replica.offset[0],
-    )
+    draws = replica.draws
+    seen = replica.seen
+    sign = replica.walk.sign
+    field = replica.walk.field
+    wall = replica.wall
+    offset = replica.offset[0]
     n = len(seen) - 2
     iteration = seen[n]
     for _ in range(seen[n + 1]):
@@ -128,7 +125,7 @@ def _try_some(replica: Replica, beta: float) -> Any:
             if seen[bit] != iteration:
                 seen[bit] = iteration
                 if beta * (sign[bit] * field[bit] + wall[bit] - offset) < draws.waits[drawn + k]:
-                    seen[n + 1] = FEW
+                    seen[n + 1] = FEW_BLOCKS
                     return bit
     seen[n + 1] = 1  # few are accepted here: the next iteration tries one block before all
     return -1
@@ -136,13 +133,13 @@ def _try_some(replica: Replica, beta: float) -> Any:
 
 @inlined
 def _try_rest(replica: Replica, beta: float) -> int:
-    """Return a random one of the accepted bits that `_try_some` did not try; -1 if none is accepted."""
-    offset, n, found = replica.offset[0], len(replica.seen) - 2, 0
+    """Return a random accepted bit of those that `_try_some` did not try; -1 if none is accepted."""
+    offset = replica.offset[0]
+    n = len(replica.seen) - 2
+    found = 0
     for start in range(0, len(replica.wall), BLOCK):
-        field, sign = (
-            replica.walk.field[start : start + BLOCK],
-            replica.walk.sign[start : start + BLOCK],
-        )
+        field = replica.walk.field[start : start + BLOCK]
+        sign = replica.walk.sign[start : start + BLOCK]
         wall = replica.wall[start : start + BLOCK]
         near = 0
         for k in range(BLOCK):
@@ -153,9 +150,8 @@ def _try_rest(replica: Replica, beta: float) -> int:
         waits = replica.draws.waits[drawn : drawn + BLOCK]
         mask = np.uint64(0)
         for k in range(BLOCK):
-            mask |= np.uint64(
-                beta * (sign[k] * field[k] + wall[k] - offset) < waits[k]
-            ) << np.uint64(k)
+            accepted = beta * (sign[k] * field[k] + wall[k] - offset) < waits[k]
+            mask |= np.uint64(accepted) << np.uint64(k)
         while mask:
             bit = start + lowest_bit(mask)
             mask &= mask - np.uint64(1)
@@ -174,7 +170,7 @@ def try_all(
     iterations: int,
     halt: Bools,
 ) -> int:
-    """In each iteration try every allowed flip and make one of those accepted; return the number of iterations.
+    """In each iteration try every allowed flip and make an accepted one; return their number.
 
     `heat` is (inverse temperature, growth). If no flip is accepted, the offset grows by the latter,
     so that the state leaves a local minimum; if one is, it returns to 0. Another thread sets
@@ -194,14 +190,19 @@ def try_all(
         flip(couplings, replica.walk, bit)
         group = groups.group[bit]
         if group >= 0:
-            added = replica.walk.sign[bit] < 0.0
-            full = added and replica.slack[group] == 1
-            if full or replica.slack[group] == 0:
-                for other in range(groups.first[group], groups.last[group]):
-                    replica.wall[other] = np.inf if full and replica.walk.sign[other] > 0.0 else 0.0
-            replica.slack[group] += -1 if added else 1
+            _note_flip(groups, replica, group, replica.walk.sign[bit] < 0.0)
         keep_best(replica.walk)
     return iterations
+
+
+@inlined
+def _note_flip(groups: BitGroups, replica: Replica, group: int, added: bool) -> None:
+    """Count an active bit of the group more or less; a full group allows no more."""
+    full = added and replica.slack[group] == 1
+    if full or replica.slack[group] == 0:
+        for other in range(groups.first[group], groups.last[group]):
+            replica.wall[other] = np.inf if full and replica.walk.sign[other] > 0.0 else 0.0
+    replica.slack[group] += -1 if added else 1
 
 
 @cache
@@ -214,7 +215,7 @@ def load_trial(kind: str) -> None:
 
 
 class Tempering:
-    """Replicas of one QUBO, each at its own temperature: the last at the coldest, the first SPREAD times as hot.
+    """Replicas of one QUBO at temperatures of their own, the first SPREAD times as hot as the last.
 
     All temperatures fall. On alarm m=4 with 400,000 iterations in all, 16 replicas at constant
     temperatures from 10 to 1 ended at energies 11,892 and 11,967 (two seeds), 4 whose temperatures
@@ -228,25 +229,27 @@ class Tempering:
         seeds: np.random.SeedSequence,
     ) -> None:
         own, *streams = seeds.spawn(1 + len(starts))
-        self.model, self.groups, self.iterations = model, groups, 0
+        self.model = model
+        self.groups = groups
+        self.iterations = 0
         self.replicas = [
             replica_from(model.qubo, bits, groups, MOST_ACTIVE, seed)
             for bits, seed in zip(starts, streams, strict=True)
         ]
         self._places = list(range(len(starts)))  # the replica at each temperature
-        self._random, self._rounds = np.random.default_rng(own), 0
+        self._random = np.random.default_rng(own)
+        self._rounds = 0
 
     @property
     def period(self) -> int:
         """Iterations between two exchanges."""
-        return max(16, min(4096, WORK // max(self.model.qubo.bits, 1)))
+        return max(16, min(4096, FLIPS_PER_EXCHANGE // max(self.model.qubo.bits, 1)))
 
     @property
     def best(self) -> tuple[float, Bools]:
         """Energy and bits of the best state so far."""
-        walk = min(
-            (replica.walk for replica in self.replicas), key=lambda walk: float(walk.best_energy[0])
-        )
+        walks = [replica.walk for replica in self.replicas]
+        walk = min(walks, key=lambda walk: float(walk.best_energy[0]))
         return float(walk.best_energy[0]), walk.best.copy()
 
     @property
@@ -262,28 +265,19 @@ class Tempering:
         look: Callable[[], float],
         halt: Bools,
     ) -> None:
-        """Iterate with every replica, the coldest at this inverse temperature, then exchange neighbours.
+        """Iterate with every replica, the coldest at inverse temperature beta, then exchange some.
 
         Neighbours i, i + 1 swap with probability min(1, exp((b_i - b_j)(E_i - E_j))), even and odd
         i in turn."""
-        betas = beta * (
-            np.geomspace(1.0 / SPREAD, 1.0, len(self.replicas))
-            if len(self.replicas) > 1
-            else np.ones(1)
-        )
-        heats = [(beta, 1.0 / beta) for beta in betas.tolist()]
-        futures = [
-            pool.submit(
-                try_all,
-                self.model.couplings,
-                self.groups,
-                self.replicas[place],
-                heat,
-                iterations,
-                halt,
-            )
-            for place, heat in zip(self._places, heats, strict=True)
-        ]
+        ratios = [1.0]
+        if len(self.replicas) > 1:
+            ratios = np.geomspace(1.0 / SPREAD, 1.0, len(self.replicas)).tolist()
+        betas = [beta * ratio for ratio in ratios]
+        futures = []
+        for place, own in zip(self._places, betas, strict=True):
+            replica = self.replicas[place]
+            trial = partial(try_all, self.model.couplings, self.groups, replica)
+            futures.append(pool.submit(trial, (own, 1.0 / own), iterations, halt))
         self.iterations += max(watch(futures, look, halt))
         self._rounds += 1
         for i in range(self._rounds % 2, len(self._places) - 1, 2):
@@ -296,7 +290,7 @@ class Tempering:
 
 @dataclass(frozen=True, slots=True)
 class Digital:
-    """Parallel trial with replica exchange; at most two subsets of a vertex are active (paper, Appendix D.4).
+    """Parallel trial with replica exchange; two active subsets a vertex (paper, Appendix D.4).
 
     Every flip is tried and one of the accepted is made. Replicas at several temperatures, which
     fall from the first to the last, are exchanged. Their number does not depend on that of threads."""
@@ -312,7 +306,8 @@ class Digital:
     def __post_init__(self) -> None:
         if not 0 < self.last_temperature <= self.first_temperature < float("inf"):
             raise SettingError(
-                f"temperatures from {self.first_temperature} to {self.last_temperature}; they must fall and be positive"
+                f"temperatures from {self.first_temperature} to {self.last_temperature}; "
+                "they must fall and be positive"
             )
         if self.replicas < 1:
             raise SettingError(f"replicas = {self.replicas}; give 1 or more")
@@ -326,39 +321,50 @@ class Digital:
 
     def __call__(self, formulation: Formulation, run: Run, /) -> Ending:
         """Search with all replicas; offer their best states, each after a descent of the complete QUBO."""
-        model, reader = FlipModel.of(formulation.qubo), StateReader(formulation, run)
-        cost = read_first(reader, model, start_state(formulation, run))
+        model = FlipModel.of(formulation.qubo)
+        offers = NetworkOffers(formulation, run)
+        cost = offer_first(offers, model, start_state(formulation, run))
         statistics = {"iterations": 0, "replicas": self.replicas, "repaired": 0}
-        tempering = None
-        if not run.over:
-            form = constrain(formulation, run.workers)
-            qubo = sum_of_qubos(form.score, form.cycles)
-            groups, start = (
-                BitGroups.of(form.groups, qubo.bits),
-                start_state(formulation, run)[: qubo.bits],
-            )
-            seeds = np.random.SeedSequence(run.seed)
-            tempering = Tempering(FlipModel.of(qubo), groups, [start] * self.replicas, seeds)
+        tempering = None if run.over else self._tempering(formulation, run)
         if tempering is None or run.over:
             status = "the time limit is too short to begin; best so far returned"
-            return Ending(status, {**statistics, **reader.scores})
-        self._search(run, tempering, reader, time_to_read(run, 3.0 * cost * self.replicas))
-        repaired = sum(
-            reader.read(descend(model, with_slack(formulation, best))) for best in tempering.bests
-        )
+            return Ending(status, {**statistics, **offers.scores})
+        self._search(run, tempering, offers, reserved_seconds(run, 3.0 * cost * self.replicas))
+        ends = [descend(model, with_slack(formulation, best)) for best in tempering.bests]
+        repaired = sum(map(offers.offer, ends))
         count = tempering.iterations
-        unfinished = run.moves is not None and tempering.model.qubo.bits and count < run.moves
-        cut = "time limit reached before the last iteration; " if unfinished else ""
         what = f"{self.replicas} replicas" if self.replicas > 1 else "1 replica"
-        message = f"{what}, {count:,} iterations of each; {reader.message(repaired, self.replicas)}"
+        message = offers.message(repaired, self.replicas)
+        status = f"{what}, {count:,} iterations of each; {message}"
+        if run.proved:
+            status = f"{PROVED_OPTIMAL}{status}"
+        elif run.moves is not None and tempering.model.qubo.bits and count < run.moves:
+            status = f"time limit reached before the last iteration; {status}"
         statistics |= {"iterations": count, "repaired": repaired}
-        return Ending(f"{PROVED if run.proved else cut}{message}", {**statistics, **reader.scores})
+        return Ending(status, {**statistics, **offers.scores})
 
-    def _search(self, run: Run, tempering: Tempering, reader: StateReader, reserve: float) -> None:
+    def _tempering(self, formulation: Formulation, run: Run) -> Tempering:
+        """Return the replicas of the constrained form, at the start."""
+        form = constrain(formulation, run.workers)
+        qubo = sum_of_qubos(form.score, form.cycles)
+        start = start_state(formulation, run)[: qubo.bits]
+        return Tempering(
+            FlipModel.of(qubo),
+            BitGroups.of(form.groups, qubo.bits),
+            [start] * self.replicas,
+            np.random.SeedSequence(run.seed),
+        )
+
+    def _search(
+        self, run: Run, tempering: Tempering, offers: NetworkOffers, reserve: float
+    ) -> None:
         """Iterate until the limit; offer the best state so far after each share of it."""
-        halt, share, known = np.zeros(1, np.bool_), 1, np.inf
+        halt = np.zeros(1, np.bool_)
+        share = 1
+        known = np.inf
         schedule = Schedule(1.0 / np.array([self.first_temperature, self.last_temperature]))
-        begin, end = run.elapsed, run.elapsed + run.left - reserve
+        begin = run.elapsed
+        end = begin + run.left - reserve
 
         def progress() -> float:
             if run.moves is not None:
@@ -370,18 +376,19 @@ class Digital:
             return run.left - reserve
 
         with halting(halt, run.workers.count) as pool:
-            while (
-                tempering.model.qubo.bits
-                and not (halt[0] or run.proved)
-                and (part := progress()) < 1.0
-            ):
-                left = tempering.period if run.moves is None else run.moves - tempering.iterations
-                tempering.advance(pool, min(tempering.period, left), schedule.at(part), look, halt)
+            while tempering.model.qubo.bits and not (halt[0] or run.proved):
+                part = progress()
+                if part >= 1.0:
+                    break
+                count = tempering.period
+                if run.moves is not None:
+                    count = min(count, run.moves - tempering.iterations)
+                tempering.advance(pool, count, schedule.at(part), look, halt)
                 if progress() >= share / SHARES:
                     share += 1
                     energy, best = tempering.best
                     if energy < known:
-                        reader.read(with_slack(reader.formulation, best))
+                        offers.offer(with_slack(offers.formulation, best))
                     known = energy
 
 

@@ -1,4 +1,4 @@
-"""The bridge to dimod, both ways: our annealers as dimod samplers, and any dimod sampler as a solver (`dimod`)."""
+"""The bridge to dimod: our annealers as dimod samplers, any dimod sampler as the solver `dimod`."""
 
 import json
 import math
@@ -13,7 +13,7 @@ import numpy as np
 from dimod.core.initialized import Initialized
 from dimod.core.sampler import Sampler
 
-from ...foundation.arrays import AnyArray, Bools
+from ...foundation.arrays import AnyArray, Bools, Floats
 from ...foundation.errors import MissingPackageError, ServiceError, SettingError
 from ...foundation.progress import OnProgress, Progress, silent
 from ...foundation.settings import is_number, is_whole
@@ -25,14 +25,14 @@ from .. import Formulation
 from .digital import BitGroups, Tempering, load_trial
 from .flips import FlipModel, Schedule, descend, halting, watch
 from .sa import FlipMoves, Read, ReadPlan, TimeSlot, load_sweeps, time_slots
-from .states import PROVED, StateReader, formulate_example
+from .states import PROVED_OPTIMAL, NetworkOffers, formulate_example
 
-SWEEPS = 1000  # sweeps of a read, by default
-ITERATIONS = 10_000  # iterations of a replica, by default
+DEFAULT_SWEEPS = 1000  # sweeps of a read, by default
+DEFAULT_ITERATIONS = 10_000  # iterations of a replica, by default
 # Error of any energy that weights of 32 bits may cause, in units of the coldest temperature. This
 # is the sum of all rounding errors; they are of both signs, so that on 2,000 coupled spins the
 # usual error is a thousandth of it.
-ROUNDING = 0.1
+ENERGY_ERROR = 0.1
 SCHEDULES = ("geometric", "linear", "custom")
 # What samplers call their time limit, and how many of its units a second has.
 TIME_LIMITS = {"time_limit": 1.0, "timeout": 1000.0}
@@ -82,22 +82,22 @@ class SimulatedAnnealingSampler(Sampler, Initialized):
             `progress` (called with a `Progress`)."""
         task = SamplingTask.of(self, bqm, num_reads, parameters)
         schedule = _schedule(task.qubo, beta_range, beta_schedule_type, beta_schedule)
-        steps = _count("num_sweeps", num_sweeps, None if task.timed else SWEEPS)
+        steps = _count("num_sweeps", num_sweeps, None if task.timed else DEFAULT_SWEEPS)
         if beta_schedule is not None and num_sweeps is None:
             steps = len(beta_schedule)
         if beta_schedule is not None and steps != len(beta_schedule):
             raise SettingError(
-                f"num_sweeps = {steps} with a schedule of {len(beta_schedule)}; leave num_sweeps out"
+                f"num_sweeps = {steps} with a schedule of {len(beta_schedule)}; "
+                "leave num_sweeps out"
             )
         plan = ReadPlan(schedule, steps, task.qubo.bits if randomize_order else 0)
         model, task = task.started(schedule, load_sweeps)
-        return task.answer(
-            task.anneal(model, plan), {"beta_range": schedule.betas[[0, -1]].tolist()}
-        )
+        states = task.anneal(model, plan)
+        return task.answer(states, {"beta_range": schedule.betas[[0, -1]].tolist()})
 
 
 class DigitalAnnealingSampler(Sampler, Initialized):
-    """Parallel trial with dynamic offset and replica exchange; a sample is the best state of a replica."""
+    """Parallel trial and replica exchange; a sample is the best state of a replica."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -117,20 +117,21 @@ class DigitalAnnealingSampler(Sampler, Initialized):
         beta_range: Sequence[float] | None = None,
         **parameters: Any,
     ) -> dimod.SampleSet:
-        """Return the best states of `num_reads` replicas (4 by default); the coldest one goes through `beta_range`.
+        """Return the best states of `num_reads` replicas (4 by default).
 
-        Each makes `num_iterations` (10,000 without a time limit); in an iteration every flip is
-        tried and one of the accepted is made. The other keywords are those of
-        `SimulatedAnnealingSampler.sample`."""
+        The coldest replica goes through `beta_range`. Each makes `num_iterations` (10,000 without a
+        time limit); in an iteration every flip is tried and one of the accepted is made. The other
+        keywords are those of `SimulatedAnnealingSampler.sample`."""
         if num_reads is None and parameters.get("initial_states") is None:
             num_reads = 4
         task = SamplingTask.of(self, bqm, num_reads, parameters)
-        iterations = _count("num_iterations", num_iterations, None if task.timed else ITERATIONS)
+        iterations = _count(
+            "num_iterations", num_iterations, None if task.timed else DEFAULT_ITERATIONS
+        )
         schedule = _schedule(task.qubo, beta_range, "geometric", None)
         model, task = task.started(schedule, load_trial)
-        return task.answer(
-            task.temper(model, schedule, iterations), {"beta_range": schedule.betas.tolist()}
-        )
+        states = task.temper(model, schedule, iterations)
+        return task.answer(states, {"beta_range": schedule.betas.tolist()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,39 +173,35 @@ class SamplingTask:
         for name in ("interrupt_function", "progress"):
             if name in given and not callable(given[name]):
                 raise SettingError(f"{name} is a {type(given[name]).__name__}; give a function")
-        options = {
-            name: given[name]
-            for name in ("initial_states", "initial_states_generator")
-            if name in given
-        }
+        options = {name: given[name] for name in given if name.startswith("initial_states")}
         parsed = sampler.parse_initial_states(
             bqm, num_reads=num_reads, seed=seed % 2**32, **options
         )
-        labels = list(bqm.variables)
-        places = [parsed.initial_states.variables.index(label) for label in labels]
+        initial = parsed.initial_states
+        places = list(map(initial.variables.index, bqm.variables))
         return SamplingTask(
-            bqm,
-            qubo_of_bqm(bqm),
-            parsed.initial_states.record.sample[:, places] > 0,
-            np.random.SeedSequence(seed),
-            Workers(_count("threads", given.get("threads"), None, least=1)).count,
-            given.get("interrupt_function", lambda: False),
-            given.get("progress", silent),
-            np.zeros(1, np.bool_),
-            began,
-            time.perf_counter(),
-            began + limit,
+            bqm=bqm,
+            qubo=qubo_of_bqm(bqm),
+            starts=initial.record.sample[:, places] > 0,
+            seeds=np.random.SeedSequence(seed),
+            threads=Workers(_count("threads", given.get("threads"), None, least=1)).count,
+            interrupt=given.get("interrupt_function", lambda: False),
+            progress=given.get("progress", silent),
+            halt=np.zeros(1, np.bool_),
+            began=began,
+            ready=time.perf_counter(),
+            end=began + limit,
         )
 
     def started(
         self, schedule: Schedule, load: Callable[[str], None]
     ) -> tuple[FlipModel, "SamplingTask"]:
-        """Return the model for the kernels, and the task with a clock that stands still while they are loaded.
+        """Return the model for the kernels, and the task; its clock stands still while they load.
 
         Weights of 32 bits may change no state's energy by more than a tenth of the coldest
         temperature."""
         coldest = float(schedule.betas.max())
-        model = FlipModel.of(self.qubo, ROUNDING / coldest if coldest > 0 else math.inf)
+        model = FlipModel.of(self.qubo, ENERGY_ERROR / coldest if coldest > 0 else math.inf)
         now = time.perf_counter()
         load(model.kind)
         loading = time.perf_counter() - now
@@ -224,15 +221,13 @@ class SamplingTask:
     def anneal(self, model: FlipModel, plan: ReadPlan) -> list[Bools]:
         """Return the last states of all reads that were begun; the first read is always begun."""
         count = len(self.starts)
-        times = (
-            time_slots(count, self.threads, self.ready, self.end)
-            if self.timed
-            else [TimeSlot(0.0, 0.0)] * count
-        )
+        times = [TimeSlot(0.0, 0.0)] * count
+        if self.timed:
+            times = time_slots(count, self.threads, self.ready, self.end)
         seeds = self.seeds.spawn(count)
         begun: dict[int, Read] = {}
 
-        def read(number: int) -> Bools | None:
+        def anneal_one(number: int) -> Bools | None:
             if self.halt[0] and number:
                 return None
             moves = FlipMoves(model, self.starts[number], seeds[number])
@@ -242,12 +237,12 @@ class SamplingTask:
             return descend(model, moves.best) if self.timed and number == 0 else moves.state
 
         def look() -> float:
-            return self.look(
-                "anneal", sum(one.progress for one in tuple(begun.values())), float(count)
-            )
+            done = sum(read.progress for read in tuple(begun.values()))
+            return self.look("anneal", done, float(count))
 
         with Interrupt(self.halt).listening(), halting(self.halt, self.threads) as pool:
-            states = watch([pool.submit(read, number) for number in range(count)], look, self.halt)
+            futures = [pool.submit(anneal_one, number) for number in range(count)]
+            states = watch(futures, look, self.halt)
         return [state for state in states if state is not None]
 
     def temper(self, model: FlipModel, schedule: Schedule, iterations: int | None) -> list[Bools]:
@@ -260,11 +255,9 @@ class SamplingTask:
         clock = TimeSlot(self.ready, self.end)
 
         def progress() -> float:
-            return (
-                clock.progress
-                if iterations is None
-                else min(1.0, tempering.iterations / max(iterations, 1))
-            )
+            if iterations is None:
+                return clock.progress
+            return min(1.0, tempering.iterations / max(iterations, 1))
 
         def look() -> float:
             return self.look("temper", progress(), 1.0)
@@ -275,7 +268,7 @@ class SamplingTask:
                 tempering.advance(
                     pool, min(tempering.period, left), schedule.at(progress()), look, self.halt
                 )
-        # even if there was no time for an iteration, the first sample is a local minimum
+        # Even if there was no time for an iteration, the first sample is a local minimum.
         if self.timed:
             return [descend(model, tempering.bests[0]), *tempering.bests[1:]]
         return tempering.bests
@@ -287,11 +280,9 @@ class SamplingTask:
         if self.bqm.vartype is dimod.SPIN:
             samples = 2 * samples - 1
         labels = list(self.bqm.variables)
-        energies = (
-            self.bqm.energies((samples, labels))
-            if labels
-            else np.full(len(states), float(self.bqm.offset))
-        )
+        energies = np.full(len(states), float(self.bqm.offset))
+        if labels:
+            energies = self.bqm.energies((samples, labels))
         result: dimod.SampleSet = dimod.SampleSet.from_samples(  # type: ignore[no-untyped-call]
             (samples, labels),
             energy=energies,
@@ -308,7 +299,7 @@ class SamplingTask:
 
 
 def _count(name: str, value: Any, default: Any, least: int = 0) -> Any:
-    """Return the value as an integer, or the default for None; raise unless it is whole and at least `least`."""
+    """Return the value, or the default for None; raise unless it is whole and at least `least`."""
     if value is None:
         return default
     if not (is_whole(value) and value >= least):
@@ -337,13 +328,9 @@ def _schedule(
         raise SettingError(
             "give beta_schedule together with beta_schedule_type='custom', or neither"
         )
-    given = (
-        custom
-        if custom is not None
-        else default_beta_range(qubo)
-        if beta_range is None
-        else beta_range
-    )
+    given = beta_range if custom is None else custom
+    if given is None:
+        given = default_beta_range(qubo)
     try:
         betas = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
@@ -360,25 +347,19 @@ def _schedule(
 
 
 def default_beta_range(qubo: Qubo) -> tuple[float, float]:
-    """Return inverse temperatures: at the first the strongest bit flips freely, at the last hardly any flips upwards.
+    """Return two inverse temperatures: the strongest bit flips freely, hardly any flips upwards.
 
     With spins s = 2 x - 1 the field at bit i is about f_i = sqrt(h_i^2 + sum_j J_ij^2) and a flip
     costs twice that. The first temperature is 2 max f. At the last, a flip that costs 2 d is
     accepted once in a hundred tries, where d is the least coefficient but at least a fiftieth of
     the median f."""
-    largest = max(
-        float(np.abs(qubo.h).max(initial=0.0)), float(np.abs(qubo.weights).max(initial=0.0))
-    )
+    largest = max(float(np.abs(part).max(initial=0.0)) for part in (qubo.h, qubo.weights))
     exponent = math.frexp(largest)[1]
     # A power of two where the squares of the coefficients would overflow or underflow.
     scale = math.ldexp(1.0, -exponent) if exponent > 400 or -900 < exponent < -400 else 1.0
     weights = qubo.weights * scale
-    pulls = np.add.reduceat(np.append(weights, 0.0), qubo.indptr[:-1]) if qubo.bits else np.zeros(0)
-    squares = (
-        np.add.reduceat(np.append(weights**2, 0.0), qubo.indptr[:-1]) if qubo.bits else np.zeros(0)
-    )
-    none = np.diff(qubo.indptr) == 0
-    pulls[none], squares[none] = 0.0, 0.0  # reduceat gives an empty row the entry that follows
+    pulls = _row_sums(qubo, weights)
+    squares = _row_sums(qubo, weights**2)
     h = qubo.h * scale / 2 + pulls / 4
     fields = np.sqrt(h * h + squares / 16)
     fields = fields[fields > 0]
@@ -387,6 +368,15 @@ def default_beta_range(qubo: Qubo) -> tuple[float, float]:
     terms = np.abs(np.concatenate([h, weights / 4]))
     least = max(float(terms[terms > 1e-9 * fields.max()].min()), float(np.median(fields)) / 50)
     return scale / (2.0 * float(fields.max())), scale * math.log(100.0) / (2.0 * least)
+
+
+def _row_sums(qubo: Qubo, entries: Floats) -> Floats:
+    """Return (n,) the sum of the entries of each row of J."""
+    if not qubo.bits:
+        return np.zeros(0)
+    sums = np.add.reduceat(np.append(entries, 0.0), qubo.indptr[:-1])
+    sums[np.diff(qubo.indptr) == 0] = 0.0  # reduceat gives an empty row the entry that follows
+    return sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,7 +396,7 @@ class DimodSampler:
     counts: ClassVar[str] = ""
 
     def prepare(self) -> "DimodSampler":
-        """Return the solver with its sampler made and its parameters parsed; compile our own samplers' kernels."""
+        """Return the solver with its sampler made; compile the kernels of our own samplers."""
         sampler = _loaded(self.sampler)
         if type(sampler).__module__.startswith("qubayes."):
             warm_up(DimodSampler, moves=None, formulate=formulate_example)
@@ -417,7 +407,7 @@ class DimodSampler:
         sampler = _loaded(self.sampler)
         name = type(sampler).__name__
         if run.proved:
-            return Ending(f"{PROVED}{name} was not asked", {"sampler": name, "samples": 0})
+            return Ending(f"{PROVED_OPTIMAL}{name} was not asked", {"sampler": name, "samples": 0})
         run.report(f"waiting for {name}")
         model = to_bqm(formulation.qubo, formulation.labels)
         given, remark = _with_limits(sampler, _mapping(self.parameters), run)
@@ -427,58 +417,61 @@ class DimodSampler:
             raise
         except Exception as error:
             raise ServiceError(
-                f"the sampler {name} failed: {type(error).__name__}: {error}; check its parameters {sorted(given)}"
+                f"the sampler {name} failed: {type(error).__name__}: {error}; "
+                f"check its parameters {sorted(given)}"
             ) from error
-        reader, read, repaired = StateReader(formulation, run), 0, 0
+        offers = NetworkOffers(formulation, run)
+        stop = run.until()
+        read = 0
+        repaired = 0
         for state in states:  # best first, while there is time
-            if read and (run.over or run.proved):
+            if read and stop():
                 break
-            read, repaired = read + 1, repaired + reader.read(state)
+            read += 1
+            repaired += offers.offer(state)
             run.report()
-        statistics = {
-            "sampler": name,
-            "samples": len(states),
-            "read": read,
-            "repaired": repaired,
-            **reader.scores,
-        }
         found = "1 state" if len(states) == 1 else f"{len(states)} different states"
         if read < len(states):
             which = f"{read} were" if read > 1 else "was"
             found += f", of which only the best {which} read{'' if run.proved else ' in time'}"
-        proved = PROVED if run.proved else ""
-        return Ending(
-            f"{proved}{name} returned {found}{remark}; {reader.message(repaired, read)}", statistics
-        )
+        proved = PROVED_OPTIMAL if run.proved else ""
+        status = f"{proved}{name} returned {found}{remark}; {offers.message(repaired, read)}"
+        statistics = {"sampler": name, "samples": len(states), "read": read, "repaired": repaired}
+        return Ending(status, {**statistics, **offers.scores})
 
 
 def _loaded(sampler: Any) -> Any:
     """Return the object itself, or an instance of the class that "module:Class" names."""
     if isinstance(sampler, str):
-        module, _, kind = sampler.partition(":")
-        if not module or not kind:
-            raise SettingError(
-                f"sampler = {sampler!r}; give module:Class, such as dwave.samplers:TabuSampler"
-            )
-        try:
-            found = getattr(import_module(module), kind)
-        except ImportError as error:
-            raise MissingPackageError(
-                f"the sampler {sampler} needs a package that is not installed: {error}"
-            ) from None
-        except AttributeError:
-            raise SettingError(f"the module {module} has no {kind}; give module:Class") from None
-        try:
-            sampler = found()
-        except Exception as error:
-            raise ServiceError(
-                f"the sampler {kind} could not be made: {type(error).__name__}: {error}"
-            ) from error
+        sampler = _made(sampler)
     if not callable(getattr(sampler, "sample", None)):
         raise SettingError(
             f"{type(sampler).__name__} has no method sample(model); give a dimod sampler"
         )
     return sampler
+
+
+def _made(name: str) -> Any:
+    """Return an instance of the class that "module:Class" names."""
+    module, _, kind = name.partition(":")
+    if not module or not kind:
+        raise SettingError(
+            f"sampler = {name!r}; give module:Class, such as dwave.samplers:TabuSampler"
+        )
+    try:
+        found = getattr(import_module(module), kind)
+    except ImportError as error:
+        raise MissingPackageError(
+            f"the sampler {name} needs a package that is not installed: {error}"
+        ) from None
+    except AttributeError:
+        raise SettingError(f"the module {module} has no {kind}; give module:Class") from None
+    try:
+        return found()
+    except Exception as error:
+        raise ServiceError(
+            f"the sampler {kind} could not be made: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _mapping(parameters: Mapping[str, Any] | str) -> dict[str, Any]:
@@ -496,26 +489,26 @@ def _mapping(parameters: Mapping[str, Any] | str) -> dict[str, Any]:
 
 
 def _with_limits(sampler: Any, given: dict[str, Any], run: Run) -> tuple[dict[str, Any], str]:
-    """Return the parameters with time limit, seed and interrupt, and a remark if the sampler takes no time limit."""
+    """Return the parameters with time limit, seed and interrupt; a remark if no limit is taken."""
     known = getattr(sampler, "parameters", None)
     known = known if isinstance(known, Mapping) else {}
-    if "seed" in known and "seed" not in given:
-        given["seed"] = run.seed
-    if "interrupt_function" in known and "interrupt_function" not in given:
-        given["interrupt_function"] = lambda: bool(run.stop[0]) or run.proved
-    if (
-        isinstance(sampler, SimulatedAnnealingSampler | DigitalAnnealingSampler)
-        and "progress" not in given
-    ):
-        given["progress"] = lambda progress: run.report(done=progress.done, total=progress.total)
-    if not math.isfinite(run.left) or any(name in given for name in TIME_LIMITS):
-        return given, ""
-    for name, units in TIME_LIMITS.items():
-        if name in known:
-            # Reading the samples takes time too.
-            given[name] = 0.95 * run.left if units == 1.0 else max(1, int(0.95 * run.left * units))
-            return given, ""
-    return given, " (it takes no time limit, and was not stopped)"
+    offered: dict[str, Any] = {}
+    if "seed" in known:
+        offered["seed"] = run.seed
+    if "interrupt_function" in known:
+        offered["interrupt_function"] = lambda: bool(run.stop[0]) or run.proved
+    if isinstance(sampler, SimulatedAnnealingSampler | DigitalAnnealingSampler):
+        offered["progress"] = lambda progress: run.report(done=progress.done, total=progress.total)
+    parameters = {**offered, **given}
+    if not math.isfinite(run.left) or not TIME_LIMITS.keys().isdisjoint(given):
+        return parameters, ""
+    name = next((name for name in TIME_LIMITS if name in known), None)
+    if name is None:
+        return parameters, " (it takes no time limit, and was not stopped)"
+    seconds = 0.95 * run.left  # decoding the samples takes time too
+    units = TIME_LIMITS[name]
+    parameters[name] = seconds if units == 1.0 else max(1, int(seconds * units))
+    return parameters, ""
 
 
 def _states(answer: Any, formulation: Formulation, name: str) -> list[Bools]:
@@ -533,25 +526,36 @@ def _states(answer: Any, formulation: Formulation, name: str) -> list[Bools]:
         )
     if np.isnan(np.asarray(record.energy, dtype=np.float64)).any():
         raise ServiceError(
-            f"the sampler {name} returned energies that are not numbers; its answer cannot be trusted"
+            f"the sampler {name} returned energies that are not numbers; "
+            "its answer cannot be trusted"
         )
-    labels = formulation.labels
+    columns = _columns_of(answer, formulation.labels, name)
+    order = np.argsort(record.energy, kind="stable")
+    bits = _checked_bits(np.asarray(record.sample)[order][:, columns], name)
+    _, first = np.unique(bits, axis=0, return_index=True)
+    return [bits[row] for row in np.sort(first)]
+
+
+def _columns_of(answer: Any, labels: Sequence[str], name: str) -> list[int]:
+    """Return the columns of the bits in the samples; raise if one is missing."""
     missing = sorted(set(labels) - set(answer.variables))
     if missing:
         others = len(missing) - 1
         more = f" and {others} other variable{'s' if others > 1 else ''}" if others else ""
         raise ServiceError(
-            f"the sampler {name} returned no value of {missing[0]}{more}; give one that returns all bits"
+            f"the sampler {name} returned no value of {missing[0]}{more}; "
+            "give one that returns all bits"
         )
     places = {label: column for column, label in enumerate(answer.variables)}
-    order = np.argsort(record.energy, kind="stable")
-    values = np.asarray(record.sample)[order][:, [places[label] for label in labels]]
+    return [places[label] for label in labels]
+
+
+def _checked_bits(values: AnyArray, name: str) -> Bools:
+    """Return values of 0 and 1, or of -1 and 1, as bits; raise for others."""
     if not (np.isin(values, (0, 1)).all() or np.isin(values, (-1, 1)).all()):
         wrong = values[~np.isin(values, (-1, 0, 1))]
         found = f"the value {wrong[0]}" if len(wrong) else "both 0 and -1"
         raise ServiceError(
             f"the sampler {name} returned {found}; samples must be of 0 and 1, or of -1 and 1"
         )
-    bits = values > 0
-    _, first = np.unique(bits, axis=0, return_index=True)
-    return [bits[row] for row in np.sort(first)]
+    return values > 0

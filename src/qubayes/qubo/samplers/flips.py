@@ -20,8 +20,8 @@ from ...machines.qubo import Qubo, qubo_from_couplers
 
 # least length of a stretch: consecutive columns of a row, added without looking at indices
 LONG = 8
-# in a descent, of the largest coefficient: smaller gains could be rounding errors, without end
-LEAST = 1e-12
+# In a descent, of the largest coefficient: smaller gains could be rounding errors, without end.
+LEAST_GAIN = 1e-12
 POLL = 0.02  # seconds between two looks at the clock
 
 
@@ -56,7 +56,7 @@ class FlipModel(NamedTuple):
 
     @staticmethod
     def of(qubo: Qubo, tolerance: float = 0.0) -> "FlipModel":
-        """Return the model of the QUBO; in 32 bits if this changes no state's energy by more than the tolerance."""
+        """Return the model; in 32 bits if no state's energy changes by more than the tolerance."""
         return FlipModel(qubo, couplings_of(qubo, tolerance))
 
     @property
@@ -78,14 +78,14 @@ def couplings_of(qubo: Qubo, tolerance: float = 0.0) -> Couplings:
 
     A row with all other bits gets a weight of 0 for its own bit: one aligned stretch is faster than
     two."""
-    indices, exact, lengths = qubo.indices, qubo.weights, np.diff(qubo.indptr)
+    indices = qubo.indices
+    exact = qubo.weights
+    lengths = np.diff(qubo.indptr)
     full = np.flatnonzero(lengths == qubo.bits - 1)
     if len(full):
         places = qubo.indptr[full] + full
-        indices, exact = (
-            np.insert(indices, places, full.astype(np.int32)),
-            np.insert(exact, places, 0.0),
-        )
+        indices = np.insert(indices, places, full.astype(np.int32))
+        exact = np.insert(exact, places, 0.0)
         lengths[full] += 1
     rows = np.repeat(np.arange(qubo.bits, dtype=np.int32), lengths)
     new = (np.diff(indices, prepend=np.int32(-2)) != 1) | (np.diff(rows, prepend=np.int32(-1)) != 0)
@@ -94,9 +94,7 @@ def couplings_of(qubo: Qubo, tolerance: float = 0.0) -> Couplings:
     long = lengths >= LONG
     single = np.repeat(~long, lengths)
     ends = np.cumsum(lengths[long])
-    stretches = np.stack([indices[first[long]], ends - lengths[long], ends], axis=1).astype(
-        np.int64
-    )
+    stretches = np.stack([indices[first[long]], ends - lengths[long], ends], axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         short = exact.astype(np.float32)
         error = float(np.abs(short - exact).sum()) / 2  # both triangles are stored
@@ -106,7 +104,7 @@ def couplings_of(qubo: Qubo, tolerance: float = 0.0) -> Couplings:
         indices[single].astype(np.uint32),
         weights[single],
         _starts(rows[first[long]], qubo.bits),
-        np.ascontiguousarray(stretches),
+        np.ascontiguousarray(stretches, dtype=np.int64),
         weights[~single],
     )
 
@@ -162,10 +160,11 @@ def keep_best(walk: FlipWalk) -> None:
 def sweep_in_order(
     couplings: Couplings, walk: FlipWalk, draws: Draws, betas: Floats, halt: Bools
 ) -> None:
-    """For each beta, try every bit once, in order, by Metropolis' rule: flip if beta d < -log(u), d the increment.
+    """For each beta, try every bit once, in order: flip if beta d < -log(u), d the increment.
 
-    BLOCK tries are compared at once; if one succeeds they are repeated one by one, since a flip
-    changes the increments of later bits. Another thread sets halt[0] to stop early."""
+    This is Metropolis' rule. BLOCK tries are compared at once; if one succeeds they are repeated
+    one by one, since a flip changes the increments of later bits. Another thread sets halt[0] to
+    stop early."""
     for beta in betas:
         for start in range(0, len(walk.field), BLOCK):
             if halt[0]:
@@ -214,7 +213,7 @@ def sweep_at_random(
 
 @kernel
 def _descend(couplings: Couplings, walk: FlipWalk, least: float) -> None:
-    """Flip every bit whose flip lowers the energy by more than `least`, sweep after sweep, until none does."""
+    """Flip bits whose flip lowers the energy by more than `least`, until there is none."""
     changed = True
     while changed:
         changed = False
@@ -225,18 +224,17 @@ def _descend(couplings: Couplings, walk: FlipWalk, least: float) -> None:
 
 
 def descend(model: FlipModel, bits: AnyArray) -> Bools:
-    """Return a local minimum: the state from which no single flip lowers the energy, reached from this one."""
+    """Return the local minimum that is reached from this state by single flips."""
     walk = walk_from(model.qubo, bits)
-    largest = max(
-        np.abs(model.qubo.h).max(initial=0.0), np.abs(model.qubo.weights).max(initial=0.0)
-    )
-    _descend(model.couplings, walk, LEAST * float(largest))
+    parts = model.qubo.h, model.qubo.weights
+    largest = max(np.abs(part).max(initial=0.0) for part in parts)
+    _descend(model.couplings, walk, LEAST_GAIN * float(largest))
     return state_of(walk, model.qubo.bits)
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Inverse temperatures from the first to the last: `geometric`, `linear`, or `custom`, each of them in turn."""
+    """Inverse temperatures: `geometric` or `linear` from first to last, or `custom`, each in turn."""
 
     betas: Floats
     kind: str = "geometric"
@@ -248,11 +246,8 @@ class Schedule:
         if count < 2:
             return self.betas[-1:].repeat(count)
         first, last = self.betas.tolist()
-        return (
-            np.geomspace(first, last, count)
-            if self.kind == "geometric"
-            else np.linspace(first, last, count)
-        )
+        space = np.geomspace if self.kind == "geometric" else np.linspace
+        return space(first, last, count)
 
     def at(self, progress: float) -> float:
         """Return the inverse temperature after this share of the time."""
@@ -278,7 +273,9 @@ def halting(halt: Bools, threads: int) -> Iterator[ThreadPoolExecutor]:
 
 
 def watch(futures: Sequence[Future[Any]], look: Callable[[], float], halt: Bools) -> list[Any]:
-    """Return the results of the futures. `look`, called every POLL seconds, reports and returns the seconds left."""
+    """Return the results of the futures.
+
+    `look`, called every POLL seconds, reports and returns the seconds left."""
     pending = set(futures)
     while pending:
         left = look()

@@ -1,4 +1,4 @@
-"""`sa`: simulated annealing of the QUBO by single flips (the paper's SAQ, Appendix D.3), or by vertex moves.
+"""`sa`: simulated annealing of the QUBO (the paper's SAQ, Appendix D.3), or by vertex moves.
 
 single flip: one bit changes. Before a vertex can pass one of its parents in the order, the subset
 bit that holds the edge must be turned off, which costs its whole gain: this barrier keeps single
@@ -12,7 +12,6 @@ agree with the order. All states are feasible."""
 import math
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, ClassVar, NamedTuple
@@ -42,19 +41,27 @@ from .flips import (
     walk_from,
     watch,
 )
-from .states import PROVED, StateReader, formulate_example, read_first, start_state, time_to_read
+from .states import (
+    PROVED_OPTIMAL,
+    SHARES,
+    NetworkOffers,
+    formulate_example,
+    offer_first,
+    reserved_seconds,
+    start_state,
+)
 
-SHARES = 20  # parts of a read; after each its best state is offered
 TEMPERATURES = 4096  # number of temperatures, or a few more, of many moves where they are counted
-# flips and vertex moves at one temperature, where the clock decides it
-TRIES, VERTEX_TRIES = 1024, 16
-SLICE = 0.004  # seconds at one temperature, where the clock decides it
+# Where the clock decides the temperature: moves at one temperature, and length of a kernel's call.
+FLIPS_PER_STEP = 1024
+VERTEX_MOVES_PER_STEP = 16
+SECONDS_PER_CALL = 0.004
 FLIP_TEMPERATURES = (100.0, 1.0)  # first and last, as in the paper
 VERTEX_TEMPERATURES = (10.0, 0.05)
 
 
 class ReadPlan(NamedTuple):
-    """Schedule and size of a read: a number of steps, or, if `steps` is None, the time of its slot."""
+    """Schedule and size of a read: a number of steps, or the time of its slot (None)."""
 
     schedule: Schedule
     steps: int | None
@@ -114,11 +121,11 @@ class FlipMoves:
 
 
 class VertexMoves:
-    """Vertex moves on the feasible states of a formulation; the state is an order with the subset bits of least energy.
+    """Vertex moves on the feasible states of a formulation.
 
-    A union of two subsets that is not a candidate set never has less energy than the best candidate
-    set inside it. Therefore the subset bits of a vertex always are the representation of a
-    candidate set."""
+    The state is an order with the subset bits of least energy. A union of two subsets that is not a
+    candidate set never has less energy than the best candidate set inside it. Therefore the subset
+    bits of a vertex always are the representation of a candidate set."""
 
     def __init__(
         self,
@@ -150,12 +157,12 @@ class VertexMoves:
 
 
 def vertex_problem(formulation: Formulation, workers: Workers) -> OrderProblem:
-    """Return the candidate sets with minus the energies of their subset bits, from the coefficients of the QUBO."""
-    candidates, score = formulation.candidates, constrain(formulation, workers).score
+    """Return the candidate sets, valued by minus the energies of their subset bits in the QUBO."""
+    candidates = formulation.candidates
+    score = constrain(formulation, workers).score
     first, second = formulation.representations.astype(np.int64).T
-    pairs: Any = csr_array(
-        (score.weights, score.indices, score.indptr), shape=(len(score.h), len(score.h))
-    )
+    entries = score.weights, score.indices, score.indptr
+    pairs: Any = csr_array(entries, shape=(len(score.h), len(score.h)))
     energies = np.where(first >= 0, np.append(score.h, 0.0)[first], 0.0)
     two = np.flatnonzero(first != second)
     energies[two] += score.h[second[two]] + np.asarray(pairs[first[two], second[two]]).ravel()
@@ -169,8 +176,11 @@ class Read:
     def __init__(
         self, moves: FlipMoves | VertexMoves, plan: ReadPlan, slot: TimeSlot, halt: Bools
     ) -> None:
-        self.moves, self.plan, self.slot, self.steps_done = moves, plan, slot, 0
-        self._halt = halt
+        self.moves = moves
+        self.plan = plan
+        self.slot = slot
+        self.steps_done = 0
+        self.halt = halt
         self._betas = None if plan.steps is None else plan.schedule.steps(plan.steps)
         self._call_steps = 1  # steps in the next call of a kernel
         self._rest_done = 0  # moves after the last step
@@ -192,44 +202,51 @@ class Read:
 
         The number of steps in a call of a kernel does not change a read whose steps are counted.
         """
-        while not self._halt[0] and self.progress < until:
+        while not self.halt[0] and self.progress < until:
             if self._betas is None:
                 betas = np.full(self._call_steps, self.plan.schedule.at(self.slot.progress))
             else:
                 last = min(self.steps_done + self._call_steps, math.ceil(until * len(self._betas)))
                 betas = self._betas[self.steps_done : last]
             began = time.perf_counter()
-            self.moves.make(betas, self.plan.tries, self._halt)
+            self.moves.make(betas, self.plan.tries, self.halt)
             self.steps_done += len(betas)
             taken = max(time.perf_counter() - began, 1e-6)
-            self._call_steps = max(
-                1, min(2 * self._call_steps, int(self._call_steps * SLICE / taken))
-            )
-        rest = self.plan.rest - self._rest_done
-        if (
-            until >= 1.0
-            and not self._halt[0]
-            and self.moves.size
-            and self._betas is not None
-            and rest > 0
-        ):
-            self._rest_done = self.plan.rest
-            self.moves.make(self._betas[-1:], rest, self._halt)
+            longer = int(self._call_steps * SECONDS_PER_CALL / taken)
+            self._call_steps = max(1, min(2 * self._call_steps, longer))
+        if until >= 1.0 and not self.halt[0]:
+            self._make_rest()
         return self
+
+    def _make_rest(self) -> None:
+        """Make the moves after the last step, once."""
+        rest = self.plan.rest - self._rest_done
+        if self.moves.size and self._betas is not None and rest > 0:
+            self._rest_done = self.plan.rest
+            self.moves.make(self._betas[-1:], rest, self.halt)
+
+    def follow(self, model: FlipModel, offers: NetworkOffers) -> bool:
+        """Anneal and offer the best state after each share; return whether the last was repaired."""
+        best = known = self.moves.best
+        for share in range(1, SHARES + 1):
+            best = self.advance(share / SHARES).moves.best
+            if self.halt[0] or offers.run.proved or share == SHARES:
+                break
+            if not np.array_equal(best, known):
+                offers.offer(best)
+            known = best
+        return offers.offer(descend(model, best))
 
 
 @cache
 def load_sweeps(kind: str) -> None:
-    """Compile or load the kernels of single flips for weights of this kind, on a QUBO of two bits."""
+    """Compile or load the kernels of single flips for weights of this kind."""
     model = FlipModel.of(EXAMPLES[kind])
+    go_on = np.zeros(1, np.bool_)
     for tries in (0, 1):
         moves = FlipMoves(model, np.zeros(2), np.random.SeedSequence(0))
-        Read(
-            moves,
-            ReadPlan(Schedule(np.ones(2)), 1, tries),
-            TimeSlot(0.0, 0.0),
-            np.zeros(1, np.bool_),
-        ).advance()
+        plan = ReadPlan(Schedule(np.ones(2)), 1, tries)
+        Read(moves, plan, TimeSlot(0.0, 0.0), go_on).advance()
     descend(model, np.zeros(2))
 
 
@@ -241,7 +258,7 @@ def _maker(vertex_moves: bool) -> Callable[[], "SimulatedAnnealing"]:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedAnnealing:
-    """Simulated annealing with temperature T0^(1 - t / limit), from `first_temperature` to `last_temperature`.
+    """Simulated annealing; temperatures fall geometrically from the first to the last.
 
     Random single flips, or, with `vertex_moves`, moves of a vertex with its order bits, its subset
     bits and those of its children. Temperatures fall from 100 to 1, for vertex moves from 10 to
@@ -287,53 +304,40 @@ class SimulatedAnnealing:
         """Anneal, and offer the best state of each read."""
         threads = run.workers.count
         count = self.reads or (threads if run.moves is None else 1)
-        halt, model, reader = (
-            np.array([run.proved]),
-            FlipModel.of(formulation.qubo),
-            StateReader(formulation, run),
-        )
-        start = (
-            encode_sets(formulation, run.start)
-            if self.vertex_moves
-            else start_state(formulation, run)
-        )
-        cost = read_first(reader, model, start)
-        reserve = time_to_read(run, 2.0 * cost * math.ceil(count / threads))
+        halt = np.array([run.proved])
+        model = FlipModel.of(formulation.qubo)
+        offers = NetworkOffers(formulation, run)
+        start = start_state(formulation, run)
+        if self.vertex_moves:
+            start = encode_sets(formulation, run.start)
+        cost = offer_first(offers, model, start)
+        reserve = reserved_seconds(run, 2.0 * cost * math.ceil(count / threads))
         reads = self._reads(formulation, model, start, run, count, reserve, halt)
-
-        def follow(read: Read) -> bool:
-            """Anneal one read and offer its best state after each share; return True if the last one was repaired."""
-            best = known = read.moves.best
-            for share in range(1, SHARES + 1):
-                best = read.advance(share / SHARES).moves.best
-                if halt[0] or run.proved or share == SHARES:
-                    break
-                if not np.array_equal(best, known):
-                    reader.read(best)
-                known = best
-            return reader.read(descend(model, best))
 
         def look() -> float:
             run.report(done=sum(read.progress for read in reads), total=float(count))
             return 0.0 if run.proved else run.left - reserve
 
         with halting(halt, threads) as pool:
-            futures: list[Future[bool]] = [pool.submit(follow, read) for read in reads]
+            futures = [pool.submit(read.follow, model, offers) for read in reads]
             repaired = sum(watch(futures, look, halt))
+        return self._ending(reads, offers, repaired)
+
+    def _ending(self, reads: list[Read], offers: NetworkOffers, repaired: int) -> Ending:
+        """Return the status and the statistics of the finished reads."""
+        run = offers.run
+        count = len(reads)
         tries = sum(read.tries for read in reads)
-        unfinished = run.moves is not None and any(read.progress < 1.0 for read in reads)
-        cut = "time limit reached before the last move; " if unfinished else ""
+        counted = "vertex_moves" if self.vertex_moves else "flips_tried"
+        statistics = {counted: tries, "reads": count, "repaired": repaired, **offers.scores}
         what = f"{count} reads" if count > 1 else "1 read"
         made = f"{tries:,} vertex moves made" if self.vertex_moves else f"{tries:,} flips tried"
-        return Ending(
-            f"{PROVED if run.proved else cut}{what} annealed, {made}; {reader.message(repaired, count)}",
-            {
-                "vertex_moves" if self.vertex_moves else "flips_tried": tries,
-                "reads": count,
-                "repaired": repaired,
-                **reader.scores,
-            },
-        )
+        status = f"{what} annealed, {made}; {offers.message(repaired, count)}"
+        if run.proved:
+            status = f"{PROVED_OPTIMAL}{status}"
+        elif run.moves is not None and any(read.progress < 1.0 for read in reads):
+            status = f"time limit reached before the last move; {status}"
+        return Ending(status, statistics)
 
     def _reads(
         self,
@@ -353,9 +357,11 @@ class SimulatedAnnealing:
             moves = [VertexMoves(formulation, problem, order, seed) for seed in seeds]
         else:
             moves = [FlipMoves(model, start, seed) for seed in seeds]
-        schedule, now = Schedule(1.0 / np.array(self.temperatures)), time.perf_counter()
+        schedule = Schedule(1.0 / np.array(self.temperatures))
+        now = time.perf_counter()
         if run.moves is None:
-            plan = ReadPlan(schedule, None, VERTEX_TRIES if self.vertex_moves else TRIES)
+            tries = VERTEX_MOVES_PER_STEP if self.vertex_moves else FLIPS_PER_STEP
+            plan = ReadPlan(schedule, None, tries)
             slots = time_slots(count, run.workers.count, now, now + run.left - reserve)
         else:
             tries = max(1, min(run.moves, max(16, run.moves // TEMPERATURES)))

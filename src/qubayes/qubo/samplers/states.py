@@ -22,18 +22,20 @@ from .. import (
 )
 from .flips import FlipModel, descend
 
-PROVED = "the bound was reached: proved optimal; "  # begins the status of such a run
+# Begins the status of a run that reached its bound.
+PROVED_OPTIMAL = "the bound was reached: proved optimal; "
+SHARES = 20  # parts of a run; after each the best state is offered
 
 
-class Reading(NamedTuple):
+class StateNetwork(NamedTuple):
     """The network of a state, as the number of a candidate set for each vertex."""
 
     choice: Ints
     repaired: bool  # True if the state violated a constraint
 
 
-def read_state(formulation: Formulation, bits: Bools) -> Reading:
-    """Return the network of a feasible state; of another state the repaired one.
+def network_of_state(formulation: Formulation, bits: Bools) -> StateNetwork:
+    """Return the network of a feasible state; of another state the repaired network.
 
     A state is feasible if its energy is minus the score. `decode` would list each violation, and a
     state far from all networks has a hundred thousand of them."""
@@ -41,8 +43,8 @@ def read_state(formulation: Formulation, bits: Bools) -> Reading:
     score = float(formulation.candidates.scores[chosen].sum())
     exact = abs(float(energy(formulation.qubo, bits)) + score) <= energy_tolerance(formulation)
     if exact and not find_cycle(formulation.candidates.families.sets_at(chosen)):
-        return Reading(chosen, False)
-    return Reading(repaired_sets(formulation, bits), True)
+        return StateNetwork(chosen, False)
+    return StateNetwork(repaired_sets(formulation, bits), True)
 
 
 def formulate_example(candidates: Candidates) -> Formulation:
@@ -61,44 +63,49 @@ def with_slack(formulation: Formulation, bits: Bools) -> Bools:
 
 
 def start_state(formulation: Formulation, run: Run) -> Bools:
-    """Return the state of the run's start network; all zero (paper, Appendix D.3) if that has the base sets alone."""
+    """Return the state of the run's start network, all zero (paper, Appendix D.3) if it is empty.
+
+    An empty network has the base sets alone."""
     bases = run.candidates.families.vertex_start[1:] - 1
     if (run.start == bases).all():
         return np.zeros(formulation.qubo.bits, np.bool_)
     return encode_sets(formulation, run.start)
 
 
-class StateReader:
-    """Reads states and offers their networks to the run; keeps raw scores, repaired ones and earlier ones apart."""
+class NetworkOffers:
+    """Offers the networks of states to a run, and keeps the best scores of each kind of state."""
 
     def __init__(self, formulation: Formulation, run: Run) -> None:
-        self.formulation, self.run = formulation, run
+        self.formulation = formulation
+        self.run = run
         # by whether the state was repaired
         self._scores: dict[bool, list[float]] = {False: [], True: []}
         self._before: list[float] = []  # of states that no move has made
 
-    def read(self, bits: Bools) -> bool:
-        """Offer the network of a state that annealing found; return True if the state was repaired."""
-        reading = read_state(self.formulation, bits)
-        self.run.offer(reading.choice)
-        self._scores[reading.repaired].append(self.run.score_of(reading.choice))
-        return reading.repaired
+    def offer(self, bits: Bools) -> bool:
+        """Offer the network of a state that annealing found; return whether it was repaired."""
+        network = network_of_state(self.formulation, bits)
+        self.run.offer(network.choice)
+        self._scores[network.repaired].append(self.run.score_of(network.choice))
+        return network.repaired
 
-    def read_before(self, bits: Bools) -> None:
-        """Offer the network of a state from before the first move: its score is not a result of annealing."""
-        choice = read_state(self.formulation, bits).choice
+    def offer_before(self, bits: Bools) -> None:
+        """Offer the network of a state from before the first move: no result of annealing."""
+        choice = network_of_state(self.formulation, bits).choice
         self.run.offer(choice)
         self._before.append(self.run.score_of(choice))
 
     @property
     def scores(self) -> dict[str, float | None]:
-        """The best scores for statistics: of feasible states, of repaired states, and of states before annealing."""
-        raw, repaired = (max(self._scores[kind], default=None) for kind in (False, True))
-        before = max(self._before, default=None)
-        return {"raw_score": raw, "repaired_score": repaired, "before_annealing": before}
+        """The best scores of feasible, of repaired states, and of states before annealing."""
+        return {
+            "raw_score": max(self._scores[False], default=None),
+            "repaired_score": max(self._scores[True], default=None),
+            "before_annealing": max(self._before, default=None),
+        }
 
     def message(self, repaired: int, count: int) -> str:
-        """Return the part of the status about the best states, of which some were repaired, and about the scores."""
+        """Return the part of the status about the best states and their scores."""
         which = f"all {count} best states are" if count > 1 else "the best state is"
         message = f"{which} feasible"
         if repaired:
@@ -106,9 +113,9 @@ class StateReader:
             message = f"{which} broke constraints, repaired to the better network of two orders"
         raw, mended, before = self.scores.values()
         if mended is not None and (raw is None or raw < mended):
-            without = (
-                "no state was feasible" if raw is None else f"best score without repair {raw:,.6f}"
-            )
+            without = "no state was feasible"
+            if raw is not None:
+                without = f"best score without repair {raw:,.6f}"
             message = f"{message}; {without}, with repair {mended:,.6f}"
         annealed = annealed_score(self.scores)
         if before is not None and (annealed is None or before > annealed):
@@ -122,18 +129,18 @@ def annealed_score(statistics: Mapping[str, Any]) -> float | None:
     return max((score for score in found if score is not None), default=None)
 
 
-def read_first(reader: StateReader, model: FlipModel, start: Bools) -> float:
-    """Offer the networks that need no annealing: of the all-zero state, and of the local minimum below the start.
+def offer_first(offers: NetworkOffers, model: FlipModel, start: Bools) -> float:
+    """Offer the networks of the all-zero state, and of the local minimum below the start.
 
-    Return the seconds of the second, which the end of every read takes, too.
+    Neither needs annealing. Return the seconds of the second, which the end of a read takes, too.
     """
-    # the first reading, which is slower, is not timed
-    reader.read_before(np.zeros(model.qubo.bits, np.bool_))
+    # The first one, which is slower, is not timed.
+    offers.offer_before(np.zeros(model.qubo.bits, np.bool_))
     began = time.perf_counter()
-    reader.read_before(descend(model, start))
+    offers.offer_before(descend(model, start))
     return time.perf_counter() - began
 
 
-def time_to_read(run: Run, seconds: float) -> float:
-    """Return the part of the time limit that is kept for the last states: these seconds, at most a fifth of it."""
+def reserved_seconds(run: Run, seconds: float) -> float:
+    """Return the time kept for the last states: these seconds, at most a fifth of the limit."""
     return min(seconds, 0.2 * run.left) if run.limits.seconds is not None else 0.0
