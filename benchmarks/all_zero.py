@@ -23,7 +23,7 @@ from benchmarks.paper.trial import Place, Trial, prepared
 from qubayes.candidates import Candidates
 from qubayes.foundation.files import replacing
 from qubayes.qubo import formulate, quick_subsets
-from qubayes.qubo.samplers.states import network_of_state
+from qubayes.qubo.samplers import network_of_state
 
 FIRST_SHARE = 0.04  # of the time limit: annealing offers no state before
 

@@ -40,7 +40,7 @@ from qubayes.candidates import (
 )
 from qubayes.foundation.workers import Workers
 from qubayes.qubo import Demand, Formulation, formulate, quick_subsets
-from qubayes.qubo.samplers.states import annealed_score
+from qubayes.qubo.samplers import annealed_score
 from qubayes.qubo.subsets import Subsets, read_subsets
 from qubayes.scores import Score
 from qubayes.search import Limits, solve

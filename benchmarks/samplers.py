@@ -160,7 +160,7 @@ def samplers() -> list[tuple[str, str, Sampler]]:
     """(order of the spins, name, sampler) of all that are installed."""
     from dwave.samplers import SimulatedAnnealingSampler as Theirs
 
-    from qubayes.qubo.samplers.dimod_bridge import SimulatedAnnealingSampler as Ours
+    from qubayes.qubo.samplers import SimulatedAnnealingSampler as Ours
 
     def dwave(at_random: bool) -> Sampler:
         return lambda model, sweeps, reads, seed, betas: Theirs().sample(
@@ -220,7 +220,7 @@ def _compiled() -> Any:
 
 def plain_loop(at_random: bool) -> Sampler:
     """Return the plain C loop as a sampler; one read after the other."""
-    from qubayes.qubo.samplers.dimod_bridge import qubo_of_bqm
+    from qubayes.qubo.samplers import qubo_of_bqm
 
     def sample(
         model: Any, sweeps: int, reads: int, seed: int, betas: tuple[float, float]

@@ -11,10 +11,18 @@ from hypothesis import strategies as st
 
 from qubayes import QubayesError, SettingError
 from qubayes.foundation.families import counting_bound
-from qubayes.quadratize import Decoder, quadratize, trade_off
-from qubayes.quadratize.decomposition import decompose, merge_twins, nested_roots, simple_bound
-from qubayes.quadratize.decomposition import holds as compact_holds
-from qubayes.quadratize.model import exclusive_quadratic, tight_quadratic
+from qubayes.quadratize import (
+    Decoder,
+    decompose,
+    exclusive_quadratic,
+    merge_twins,
+    nested_roots,
+    quadratize,
+    simple_bound,
+    tight_quadratic,
+    trade_off,
+)
+from qubayes.quadratize import holds as compact_holds
 from reference import polynomials as oracle
 
 ASSUMPTIONS = ("general", "conventional", "terms-exclusive")

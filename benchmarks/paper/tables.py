@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from qubayes.qubo.samplers.states import annealed_score
+from qubayes.qubo.samplers import annealed_score
 
 from .growth import AXES
 from .printed import BITS, CANDIDATES, PAPER_SOLVERS, STEPS, STEPS_IP_ONLY, WINS, Instance, Printed

@@ -293,7 +293,14 @@ def formulate_file(
         candidates,
         read_subsets(settings.subsets)
         if settings.subsets
-        else cover(candidates, method=method, seed=seed, workers=workers, on_progress=on_progress),
+        else cover(
+            candidates,
+            method=method,
+            seed=seed,
+            workers=workers,
+            on_progress=on_progress,
+            interrupt=interrupt,
+        ),
         order=settings.order,
         penalty=settings.penalty,
         union_scores=None if data is None else data_scores(candidates, data, settings.chosen_score),

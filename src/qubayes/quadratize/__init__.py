@@ -3,8 +3,17 @@
 import sys
 from types import ModuleType
 
-from .model import Decoder
-from .polynomial import Polynomial, as_polynomial, read_polynomial
+from .decomposition import (
+    Decomposition,
+    bits,
+    decompose,
+    holds,
+    merge_twins,
+    nested_roots,
+    simple_bound,
+)
+from .model import Decoder, Quadratic, exclusive_quadratic, paper_quadratic, tight_quadratic
+from .polynomial import Polynomial, as_polynomial, canonical_order, read_polynomial
 from .quadratize import (
     DecomposedQuadratizationComposite,
     Quadratization,
@@ -16,12 +25,24 @@ from .quadratize import (
 __all__ = [
     "Decoder",
     "DecomposedQuadratizationComposite",
+    "Decomposition",
     "Polynomial",
+    "Quadratic",
     "Quadratization",
     "TradeOff",
     "as_polynomial",
+    "bits",
+    "canonical_order",
+    "decompose",
+    "exclusive_quadratic",
+    "holds",
+    "merge_twins",
+    "nested_roots",
+    "paper_quadratic",
     "quadratize",
     "read_polynomial",
+    "simple_bound",
+    "tight_quadratic",
     "trade_off",
 ]
 

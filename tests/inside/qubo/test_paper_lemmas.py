@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from formulation_cases import candidates_of
 from qubayes.machines import energy
-from qubayes.quadratize.decomposition import bits, decompose, holds
-from qubayes.quadratize.model import Decoder, Quadratic, paper_quadratic
+from qubayes.quadratize import Decoder, Quadratic, bits, decompose, holds, paper_quadratic
 from qubayes.qubo import encode_sets, formulate
 from qubayes.qubo.assembly import summed, triangle_terms
 from qubayes.qubo.order_bits import OrderBits

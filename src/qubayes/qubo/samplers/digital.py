@@ -359,6 +359,7 @@ class Digital:
         self, run: Run, tempering: Tempering, offers: NetworkOffers, reserve: float
     ) -> None:
         """Iterate until the limit; offer the best state so far after each share of it."""
+        stop = run.until()
         halt = np.zeros(1, np.bool_)
         share = 1
         known = np.inf
@@ -376,7 +377,7 @@ class Digital:
             return run.left - reserve
 
         with halting(halt, run.workers.count) as pool:
-            while tempering.model.qubo.bits and not (halt[0] or run.proved):
+            while tempering.model.qubo.bits and not (halt[0] or stop()):
                 part = progress()
                 if part >= 1.0:
                     break

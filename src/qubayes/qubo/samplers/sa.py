@@ -304,6 +304,7 @@ class SimulatedAnnealing:
         """Anneal, and offer the best state of each read."""
         threads = run.workers.count
         count = self.reads or (threads if run.moves is None else 1)
+        stop = run.until()
         halt = np.array([run.proved])
         model = FlipModel.of(formulation.qubo)
         offers = NetworkOffers(formulation, run)
@@ -316,7 +317,7 @@ class SimulatedAnnealing:
 
         def look() -> float:
             run.report(done=sum(read.progress for read in reads), total=float(count))
-            return 0.0 if run.proved else run.left - reserve
+            return 0.0 if stop() else run.left - reserve
 
         with halting(halt, threads) as pool:
             futures = [pool.submit(read.follow, model, offers) for read in reads]

@@ -160,14 +160,15 @@ def cover(
     seed: int = 0,
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
+    interrupt: Interrupt | None = None,
 ) -> Subsets:
     """Return for each vertex the fewest subsets found whose unions of two give every candidate set.
 
     They are the candidate parent subsets of the paper (its Definition `candidate_parent_subsets`).
     `ilp-only` is the paper's integer program over all subsets, `ilp` the same after its Algorithm
     2, `search` a local search after exact reductions, `auto` the best of reductions, closed form,
-    search and integer program, with lower bounds. Interrupted, it returns the covers found so far;
-    a vertex that was not reached keeps its candidate sets.
+    search and integer program, with lower bounds. Interrupted, it returns the covers found so far
+    (`complete` is False); a vertex that was not reached keeps its candidate sets.
 
     >>> from qubayes.candidates import example
     >>> candidates = example()
@@ -184,12 +185,14 @@ def cover(
     keys = [(system.sizes.tobytes(), system.members.tobytes()) for system in systems]
     # Identical columns of the data share their work.
     distinct = dict(zip(keys, systems, strict=True))
-    task = CoverTask(method, budget or Budget(), seed, np.zeros(1, dtype=np.bool_))
-    results = _cover_all(list(distinct.values()), task, workers or Workers(), on_progress)
+    interrupt = Interrupt() if interrupt is None else interrupt
+    task = CoverTask(method, budget or Budget(), seed, interrupt.flag)
+    with interrupt.listening():
+        results = _cover_all(list(distinct.values()), task, workers or Workers(), on_progress)
     covered = dict(zip(distinct, results, strict=True))
     named = [system.named(covered[key].sets) for key, system in zip(keys, systems, strict=True)]
     bounds = np.array([covered[key].lower_bound for key in keys], dtype=np.int64)
-    complete = not task.stop[0]
+    complete = not interrupt
     preparing = math.fsum(result.preparing for result in results)
     solving = math.fsum(result.seconds for result in results) - preparing
     seconds = time.perf_counter() - began
@@ -239,13 +242,12 @@ def _cover_all(
     done = 0.0
     number = 0
     try:
-        with Interrupt(task.stop).listening():
-            for index, result in _covered(systems, order[:large], order[large:], task, workers):
-                results[index] = result
-                done += 1 + sizes[index]
-                number += 1
-                text = f"{number} of {len(systems)} vertices"
-                on_progress(Progress("subsets", done, total, text))
+        for index, result in _covered(systems, order[:large], order[large:], task, workers):
+            results[index] = result
+            done += 1 + sizes[index]
+            number += 1
+            text = f"{number} of {len(systems)} vertices"
+            on_progress(Progress("subsets", done, total, text))
     except KeyboardInterrupt:  # a second one, or one that `on_progress` raises
         task.stop[0] = True
     return results

@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from subset_cases import problem, set_system
 
 from qubayes.qubo.subsets import reductions
 from qubayes.qubo.subsets.bounds import TRIPLES, smallest_edge_covers
@@ -20,7 +21,6 @@ from qubayes.qubo.subsets.reductions import (
 )
 from qubayes.qubo.subsets.smallest_cover import program_of, solve_program
 from reference.covers import covers, optimum, subsets_of
-from subset_cases import problem, set_system
 
 ROWS = ["exclude_lonely", "close_forced", "drop_covered", "drop_useless", "close_unrepresentable"]
 

@@ -4,6 +4,7 @@ import random
 from importlib import import_module
 
 import numpy as np
+from subset_cases import problem, set_system
 
 from qubayes.qubo.subsets import Budget
 from qubayes.qubo.subsets.cover import CoverTask, cover_system
@@ -11,7 +12,6 @@ from qubayes.qubo.subsets.instance import incidence_of
 from qubayes.qubo.subsets.reductions import core_of, reduce_to_cores
 from qubayes.qubo.subsets.smallest_cover import MOST_COLUMNS, representations_of, smallest_cover
 from reference.covers import covers, optimum
-from subset_cases import problem, set_system
 
 # the package has a function of this name
 cover_module = import_module("qubayes.qubo.subsets.cover")

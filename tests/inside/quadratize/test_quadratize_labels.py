@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import polynomials as instances
-from qubayes.quadratize import as_polynomial, polynomial, quadratize
-from qubayes.quadratize.polynomial import canonical_order
+from qubayes.quadratize import as_polynomial, canonical_order, polynomial, quadratize
 from reference.polynomials import variables
 
 SCRIPT = """

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
+from subset_cases import set_system
 
 from qubayes.qubo.subsets import bounds
 from qubayes.qubo.subsets.bounds import (
@@ -38,7 +39,6 @@ from qubayes.qubo.subsets.reductions import (
     reduce_to_cores,
 )
 from qubayes.qubo.subsets.smallest_cover import CoverProgram, dual_bound, program_of, solve_program
-from subset_cases import set_system
 
 
 def largest_core(sets):

@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from subset_cases import problem, set_system
 
 from qubayes.foundation.random import random_stream
 from qubayes.qubo.subsets.cover_search import kicks_of, search, search_walk, walk_of
@@ -12,7 +13,6 @@ from qubayes.qubo.subsets.reductions import CLOSED, core_of, reduce_to_cores
 from reference.annealing import Draws
 from reference.choices import Cover
 from reference.covers import covers
-from subset_cases import problem, set_system
 
 
 def family(draw, sizes, elements, count):
