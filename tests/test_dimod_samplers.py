@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from qubayes import QubayesError, SettingError
-from qubayes.qubo.samplers import dimod_bridge
-from qubayes.qubo.samplers.dimod_bridge import (
+from qubayes.qubo.samplers import (
     DigitalAnnealingSampler,
     SimulatedAnnealingSampler,
     default_beta_range,
@@ -280,15 +279,3 @@ def test_biases_that_no_sum_holds_are_refused(sampler):
     )
     with pytest.raises(SettingError, match="scaled down"):
         sampler.sample(model)
-
-
-@pytest.mark.parametrize(
-    ("sampler", "load"),
-    [(SimulatedAnnealingSampler, "load_sweeps"), (DigitalAnnealingSampler, "load_trial")],
-)
-def test_kernels_are_loaded_before_the_clock_starts(sampler, load, monkeypatch):
-    monkeypatch.setattr(dimod_bridge, load, lambda kind: time.sleep(2.0))
-    result = sampler().sample(
-        dimod.BinaryQuadraticModel({"a": 1.0}, {}, 0.0, "BINARY"), num_reads=1, time_limit=0.1
-    )
-    assert sum(result.info["timing"].values()) < 1.5e9
