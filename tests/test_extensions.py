@@ -1,5 +1,7 @@
 """Scores of one-parent extensions and of pairs against the definition of a local score."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -86,6 +88,12 @@ def test_extensions_of_large_tables(name, n, rows, states):
         for other in {0, 1, n // 2, n - 2}:
             larger = list(dict.fromkeys([*members, other]))
             assert row[other] == pytest.approx(engine.local(child, larger), rel=1e-9)
+
+
+def test_an_engine_is_sent_to_another_process():
+    engine = Score("bds").engine(drawn(5, 50, 3))
+    again = pickle.loads(pickle.dumps(engine))
+    assert np.array_equal(again.pairs(np.arange(5)), engine.pairs(np.arange(5)))
 
 
 def test_threads_share_an_engine():

@@ -30,6 +30,7 @@ from .prune import with_order
 MOST_POSSIBLE = 63  # possible parents of a child: a set of them is a positive number of 64 bits
 PARTNERS = 2  # partners of a set that join the pool
 _CHILDREN = 16  # of a task
+_LEAST_FOR_CLUSTER = 10_000_000  # cells of the table: tasks of fewer are done here sooner than sent
 _ROOM = 64  # sets of a child that there is room for at first
 _NOTHING = np.zeros(1, np.uint64)  # the set without optional parents
 _ONE = np.uint64(1)
@@ -123,6 +124,8 @@ class Growing:
     ) -> None:
         self.engine = engine
         self.workers = workers or Workers()
+        if engine.n * engine.rows < _LEAST_FOR_CLUSTER:
+            self.workers = self.workers.here
         self.stop = stop
         # Columns are looked at in a random order, so that ties do not depend on theirs.
         self._shuffled = np.random.default_rng(seed).permutation(engine.n)

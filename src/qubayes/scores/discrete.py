@@ -32,6 +32,10 @@ class Discrete:
         self._states = dataset.arities
         self._threads = thread_local()
 
+    def __reduce__(self) -> tuple[type["Discrete"], tuple[Dataset, Score]]:
+        """Leave tables and one-hot rows behind when the engine is sent to another process."""
+        return Discrete, (self.dataset, self.score)
+
     @property
     def rows(self) -> int:
         """Number of rows."""
@@ -89,14 +93,22 @@ class Discrete:
         return scores
 
     def _hot_blocks(self, others: Ints) -> list[Hot]:
-        """Return the one-hot rows of these variables, in blocks."""
+        """Return the one-hot rows of these variables, in blocks; those of the last call of a thread are kept."""
+        threads = self._threads
+        if getattr(threads, "others", None) is not others:
+            threads.blocks = self._make_blocks(others)
+            threads.others = others
+        blocks: list[Hot] = threads.blocks
+        return blocks
+
+    def _make_blocks(self, others: Ints) -> list[Hot]:
         starts = range(0, max(len(others), 1), MOST_OTHERS)
         parts = [others[start : start + MOST_OTHERS] for start in starts]
         return [one_hot(self.dataset.codes, self._states, part) for part in parts]
 
     @cached_property
     def _all_hot(self) -> list[Hot]:
-        return self._hot_blocks(np.arange(self.n))
+        return self._make_blocks(np.arange(self.n))
 
     def _scan(self, child: int, sets: SmallInts, hot: Hot) -> Floats:
         """Return the scores of the sets with each variable of `hot`, and alone."""
