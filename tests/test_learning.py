@@ -382,7 +382,7 @@ def test_solve_command_for_every_solver(tmp_path, capsys):
 
 
 def test_solve_command_options(tmp_path, capsys):
-    path, out = tmp_path / "x.jkl", tmp_path / "x.dot"
+    path, out = tmp_path / "x.jkl", tmp_path / "x.graphml"
     qubayes.write_candidates(identify(DATA, CandidateSearch(2)), path)
     arguments = (
         "solve",

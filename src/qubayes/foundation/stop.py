@@ -110,7 +110,7 @@ class Interrupt:
 
     @contextmanager
     def raising(self) -> Iterator[None]:
-        """Let Ctrl-C raise KeyboardInterrupt inside the block, as Python does by default.
+        """Let Ctrl-C act inside the block as Python does by default: by an exception, KeyboardInterrupt.
 
         This is for work that cannot look at a flag. It ends a block of `listening` for a while."""
         if threading.current_thread() is not threading.main_thread():
