@@ -492,6 +492,15 @@ def test_a_formulation_with_a_wrong_part_is_refused(
         quickly(2.0, read_formulation, path)
 
 
+def test_a_formulation_unpacks_to_a_limit(
+    tmp_path: Path, parts_of_formulation: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = archived(tmp_path, parts_of_formulation)
+    monkeypatch.setenv(LIMIT_VARIABLE, "500")
+    with pytest.raises(FormatError, match=LIMIT_VARIABLE):
+        read_formulation(path)
+
+
 def test_an_array_is_as_large_as_its_part(
     tmp_path: Path, parts_of_formulation: dict[str, bytes]
 ) -> None:

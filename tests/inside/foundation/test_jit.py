@@ -145,6 +145,16 @@ def test_kernels_are_kept_outside_the_package_and_the_setting_of_numba_is_restor
 
 
 @pytest.mark.usefixtures("empty_cache")
+def test_a_folder_without_a_compiled_form_is_not_a_compiled_kernel():
+    def plain(x):
+        return x + 2
+
+    made = jit.kernel(plain)
+    made._cache.folder.mkdir(parents=True)
+    assert not jit.is_compiled(made)
+
+
+@pytest.mark.usefixtures("empty_cache")
 def test_numba_leaves_out_what_the_options_say():
     """A new version of numba may ignore options that it does not document."""
 
