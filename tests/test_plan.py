@@ -22,7 +22,7 @@ from qubayes.candidates import (
     sizes,
     warn_of_most,
 )
-from qubayes.candidates.forecast import Pace, extrapolated, tried
+from qubayes.candidates.forecast import Load, Pace, extrapolated, tried
 from qubayes.candidates.identify import first_level, scan_blocks
 from qubayes.candidates.levels import make_above, next_level
 from qubayes.cli import app
@@ -116,15 +116,17 @@ def test_the_memory_is_that_of_the_tables(dataset):
 
 
 class Clock:
-    """A clock that only work moves."""
+    """A clock that only work moves; other work slows the wall clock's seconds."""
 
     def __init__(self):
         self.now = 0.0
+        self.slow = 1.0
 
     def perf_counter(self):
-        return self.now
+        return self.slow * self.now
 
-    process_time = perf_counter
+    def process_time(self):
+        return self.now
 
     def work(self, shared, seconds):
         self.now += seconds
@@ -144,9 +146,19 @@ def test_a_sample_ends_in_time_unless_all_is_run(monkeypatch, sample, longest, s
     clock = Clock()
     monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
     found = tried(
-        clock.work, None, [2.0] * 30, [1.0] * 30, Workers(1), sample=sample, longest=longest
+        clock.work, None, [2.0] * 30, [1.0] * 30, Workers(1), Load(), sample=sample, longest=longest
     )
     assert found.seconds == 2.0 and found.share == share and len(found.results) == 30 * share
+
+
+def test_other_work_on_the_machine_slows_all_samples_alike(monkeypatch):
+    """A sample that other work interrupts ten times as often is no reason to predict ten times the time."""
+    clock, load = Clock(), Load()
+    monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
+    for clock.slow in (1.0, 10.0):
+        found = tried(clock.work, None, [2.0] * 30, [1.0] * 30, Workers(1), load, sample=900.0)
+        assert found.seconds == 2.0 and found.share == 1.0
+    assert load.factor == pytest.approx(5.5)
 
 
 def test_a_sample_is_drawn_from_all_kinds_of_work(monkeypatch):
@@ -154,7 +166,7 @@ def test_a_sample_is_drawn_from_all_kinds_of_work(monkeypatch):
     clock = Clock()
     monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
     costs = [1.0] * 50 + [9.0] * 50
-    found = tried(clock.work, None, costs, [1.0] * 100, Workers(1), sample=60.0)
+    found = tried(clock.work, None, costs, [1.0] * 100, Workers(1), Load(), sample=60.0)
     assert found.share < 0.5 and found.seconds == pytest.approx(5.0, rel=0.4)
 
 

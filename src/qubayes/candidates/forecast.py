@@ -119,8 +119,8 @@ def forecasts(
         raise SettingError(f"a plan is made on this machine; leave out {option('cluster')}")
     predicted = _among_all if search.possible_parents is None else _among_some
     found: list[Forecast] = []
-    memory = peak_memory()
-    for m, cost in enumerate(predicted(dataset, search, workers, longest, on_progress), 1):
+    memory, load = peak_memory(), Load()
+    for m, cost in enumerate(predicted(dataset, search, workers, load, longest, on_progress), 1):
         smaller = replace(search, max_parents=m)
         bits = None
         if bits_of is not None and cost.blocks is not None:
@@ -132,7 +132,7 @@ def forecasts(
             Forecast(
                 m,
                 _families(dataset, smaller),
-                cost.seconds,
+                load.factor * cost.seconds,
                 needed,
                 cost.candidates,
                 bits,
@@ -163,7 +163,7 @@ def _families(dataset: Dataset, search: CandidateSearch) -> int:
 class _Cost(NamedTuple):
     """What a search is predicted to cost."""
 
-    seconds: float
+    seconds: float  # of processor time of a thread
     candidates: float  # but for the sets without optional parents
     how: str
     blocks: list[Block] | None  # what it found, where it was run
@@ -172,7 +172,7 @@ class _Cost(NamedTuple):
 class Pace(NamedTuple):
     """How fast sets are visited, and how often a candidate is found among them."""
 
-    seconds: float  # of wall clock, a set
+    seconds: float  # of processor time of a thread, a set
     candidates: float  # a set
 
 
@@ -183,10 +183,31 @@ def extrapolated(before: Pace, pace: Pace) -> Pace:
     return Pace(slower * pace.seconds, rarer * pace.candidates)
 
 
+@dataclass
+class Load:
+    """How many times as long work takes as its processor time: other work may share the processors.
+
+    One figure for all samples: that of a single one depends on when the others were at work.
+    """
+
+    spent: float = 0.0  # seconds of wall clock
+    worked: float = 0.0  # seconds of processor time
+
+    def add(self, spent: float, worked: float) -> None:
+        """Count what a sample took."""
+        self.spent += spent
+        self.worked += worked
+
+    @property
+    def factor(self) -> float:
+        """Seconds of wall clock for a second of processor time."""
+        return max(1.0, self.spent / self.worked) if self.worked > 0.0 else 1.0
+
+
 class Trial(NamedTuple):
     """What was run of some tasks."""
 
-    seconds: float  # for a unit of work
+    seconds: float  # of processor time of a thread, for a unit of work
     share: float  # of the work that was done
     results: list[Any]
 
@@ -197,6 +218,7 @@ def tried(
     items: Sequence[Any],
     work: Sequence[float],
     workers: Workers,
+    load: Load,
     *,
     sample: float,
     longest: float = 0.0,
@@ -204,7 +226,7 @@ def tried(
     """Run tasks in random order, until all are done.
 
     It ends after `sample` seconds, unless all are predicted to take `longest` seconds of
-    processor time of each thread at most: other work may share the processor.
+    processor time of each thread at most.
     """
     order = np.random.default_rng(0).permutation(len(items)).tolist()
     total = float(sum(work))
@@ -220,7 +242,9 @@ def tried(
         done += sum(work[i] for i in chosen)
         begun += batch
         batch *= 2
-    return Trial(spent / done, done / total, results)
+    worked = min(worked, spent)  # products of matrices use more threads than they were given
+    load.add(spent, worked)
+    return Trial(worked / done, done / total, results)
 
 
 def _sample(longest: float) -> float:
@@ -242,6 +266,7 @@ def _among_all(
     dataset: Dataset,
     search: CandidateSearch,
     workers: Workers,
+    load: Load,
     longest: float,
     on_progress: OnProgress,
 ) -> Iterator[_Cost]:
@@ -249,7 +274,7 @@ def _among_all(
     n, last = dataset.n, search.max_parents + 1
     below = found = 0.0  # seconds and candidates of all smaller sets
     blocks: list[Block] = []
-    for k, cost in enumerate(_levels(dataset, search, workers, longest), 1):
+    for k, cost in enumerate(_levels(dataset, search, workers, load, longest), 1):
         sets = comb(n, k)
         found += cost.last.candidates * sets
         blocks += cost.blocks
@@ -263,7 +288,7 @@ def _among_all(
 
 
 def _levels(
-    dataset: Dataset, search: CandidateSearch, workers: Workers, longest: float
+    dataset: Dataset, search: CandidateSearch, workers: Workers, load: Load, longest: float
 ) -> Iterator[_LevelCost]:
     """Yield the cost of each level; those after one that was not run whole are extrapolated."""
     begun = first_level(dataset, search)
@@ -280,14 +305,14 @@ def _levels(
             before, cost = cost, _LevelCost(inner, last, bounded, "extrapolated", [])
         else:
             before = cost
-            cost, above = _level_cost(level, cost.inner.seconds, workers, longest)
+            cost, above = _level_cost(level, cost.inner.seconds, workers, load, longest)
             runs_on = above is not None and k <= search.max_parents
             level = next_level(level, above) if above is not None and runs_on else None
         yield cost
 
 
 def _level_cost(
-    level: Level, pace: float, workers: Workers, longest: float
+    level: Level, pace: float, workers: Workers, load: Load, longest: float
 ) -> tuple[_LevelCost, Above | None]:
     """Return the cost of a level, and its tables if it was run whole.
 
@@ -298,7 +323,7 @@ def _level_cost(
     whole = pace * sets <= longest
     above = make_above(level, last=not whole)
     size = sets_per_block(level) if whole else _range_size(level, sample, pace)
-    trial = _scanned(level, above, size, workers, sample, longest if whole else 0.0)
+    trial = _scanned(level, above, size, workers, load, sample, longest if whole else 0.0)
     inner = _pace_of(trial, sets)
     measured = whole and trial.share == 1.0
     last = inner
@@ -306,7 +331,7 @@ def _level_cost(
     if bounded is not level:
         nothing = make_above(level, last=True)
         size = _range_size(level, sample, inner.seconds / _FASTER)
-        faster = _pace_of(_scanned(bounded, nothing, size, workers, sample, 0.0), sets)
+        faster = _pace_of(_scanned(bounded, nothing, size, workers, load, sample, 0.0), sets)
         last = Pace(
             min(faster.seconds, inner.seconds), inner.candidates if measured else faster.candidates
         )
@@ -321,7 +346,13 @@ def _range_size(level: Level, sample: float, pace: float) -> int:
 
 
 def _scanned(
-    level: Level, above: Above, size: int, workers: Workers, sample: float, longest: float
+    level: Level,
+    above: Above,
+    size: int,
+    workers: Workers,
+    load: Load,
+    sample: float,
+    longest: float,
 ) -> Trial:
     """Scan ranges of about this number of sets."""
     ranges = split(level, size)
@@ -330,7 +361,8 @@ def _scanned(
     heads = len(level.heads)
     # This compiles or loads the kernels.
     scan_block((level, make_above(level, last=True)), (heads - 1, heads))
-    return tried(scan_block, (level, above), ranges, work, workers, sample=sample, longest=longest)
+    shared = level, above
+    return tried(scan_block, shared, ranges, work, workers, load, sample=sample, longest=longest)
 
 
 def _pace_of(trial: Trial, sets: int) -> Pace:
@@ -344,19 +376,20 @@ def _among_some(
     dataset: Dataset,
     search: CandidateSearch,
     workers: Workers,
+    load: Load,
     longest: float,
     on_progress: OnProgress,
 ) -> Iterator[_Cost]:
     """Yield the costs of the searches among possible parents with at most 1, 2, ... parents."""
     n, most = dataset.n, search.possible_parents or 0
-    singles, partners, kept = _screened(dataset, search, workers, _sample(longest))
+    singles, partners, kept = _screened(dataset, search, workers, load, _sample(longest))
     before = pace = Pace(_FIRST_PACE, 1.0)  # of the sets of a variable and its possible parents
     for m in range(1, search.max_parents + 1):
         sets = sum(comb(most + 1, size) for size in range(m + 2))
         how, blocks = "extrapolated", None
         if m == 1 or pace.seconds * sets <= longest:
             trial = _searched(
-                dataset, replace(search, max_parents=m), kept, workers, _sample(longest)
+                dataset, replace(search, max_parents=m), kept, workers, load, _sample(longest)
             )
             found = [block for blocks_of_child in trial.results for block in blocks_of_child]
             rate = sum(len(block.scores) for block in found) / len(trial.results)
@@ -371,7 +404,7 @@ def _among_some(
 
 
 def _screened(
-    dataset: Dataset, search: CandidateSearch, workers: Workers, sample: float
+    dataset: Dataset, search: CandidateSearch, workers: Workers, load: Load, sample: float
 ) -> tuple[float, float, dict[int, VertexSet]]:
     """Return the seconds to rank single parents and to find partners, and some parents."""
     most = search.possible_parents or 0
@@ -380,7 +413,9 @@ def _screened(
     blocks = blocks_of_children(pairs.kinds)
     cells = [float(pairs.kinds[block, 1].sum()) for block in blocks]
     # On one thread: a product of matrices takes all of them.
-    singles = tried(best_parents, (pairs, allowed, most), blocks, cells, Workers(1), sample=sample)
+    singles = tried(
+        best_parents, (pairs, allowed, most), blocks, cells, Workers(1), load, sample=sample
+    )
     ranked: dict[int, list[int]] = {}
     for best in singles.results:
         ranked.update(best)
@@ -390,7 +425,7 @@ def _screened(
     shared = pairs.sample, allowed, most
     with_partners(shared, tasks[0][:1])  # compiles or loads the kernels
     sizes = [float(len(task)) for task in tasks]
-    partners = tried(with_partners, shared, tasks, sizes, workers, sample=sample)
+    partners = tried(with_partners, shared, tasks, sizes, workers, load, sample=sample)
     kept: dict[int, VertexSet] = {}
     for found in partners.results:
         kept.update(found)
@@ -402,6 +437,7 @@ def _searched(
     search: CandidateSearch,
     kept: dict[int, VertexSet],
     workers: Workers,
+    load: Load,
     sample: float,
 ) -> Trial:
     """Search the parent sets of some variables among their possible parents."""
@@ -416,5 +452,5 @@ def _searched(
     if search.max_parents == 1:
         candidates_of_child(shared, children[0])  # compiles or loads the kernels
     return tried(
-        candidates_of_child, shared, children, [1.0] * len(children), workers, sample=sample
+        candidates_of_child, shared, children, [1.0] * len(children), workers, load, sample=sample
     )
