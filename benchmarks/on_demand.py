@@ -123,6 +123,7 @@ def measured(name: str, options: argparse.Namespace) -> Row:
         workers=workers,
     )
     row: Row = {"instance": name, "flips": options.flips, "seed": options.seed}
+    row["limit"] = options.limit
     row |= circumstances()
     row |= {"known": known.score, "empty": known.empty_score, "formulations": {}}
     if which in BITS:
