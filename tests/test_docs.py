@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
@@ -87,3 +89,8 @@ def test_what_the_paper_states_is_named_by_label_and_said_to_be_the_papers(path)
 @pytest.mark.parametrize("program", re.findall(r"`(benchmarks/\w+\.py)`", _PAPER))
 def test_benchmarks_exist(program):
     assert (ROOT / program).exists()
+
+
+def test_the_list_of_modules_is_up_to_date():
+    """If this fails: python scripts/module_list.py."""
+    subprocess.run([sys.executable, ROOT / "scripts/module_list.py", "--check"], check=True)

@@ -1,4 +1,4 @@
-"""The plan of the rooms: a room imports only rooms to its left (docs/architecture.md)."""
+"""A room (a package inside `qubayes`) imports only rooms to its left (docs/architecture.md)."""
 
 import ast
 import re
@@ -11,16 +11,16 @@ import qubayes
 
 PACKAGE = Path(qubayes.__file__).parent
 ROOMS = (
-    *("foundation", "data", "scores", "network", "candidates", "search"),  # the network wing
-    *("machines", "qubo", "quadratize"),  # the QUBO wing
-    *("report", "learning", "cli"),  # the hall
+    *("foundation", "data", "scores", "network", "candidates", "search"),  # from data to a network
+    *("machines", "qubo", "quadratize"),  # QUBOs
+    *("report", "learning", "cli"),  # all of these together
 )
 EXCEPTIONS = {
     # states may be declared by a network file, which is read on demand
     ("data/read.py", "network"),
     ("network/network.py", "report"),  # a picture is drawn on demand
 }
-WING = ("machines", "qubo", "quadratize")
+QUBO_ROOMS = ("machines", "qubo", "quadratize")
 TESTS = Path(__file__).parent
 # Tests that still import names which no room exports; what must look inside a room belongs to
 # tests/inside/. The list may only become shorter.
@@ -112,6 +112,11 @@ def test_every_folder_is_a_room():
     }
 
 
+def test_the_list_of_modules_has_the_rooms_in_the_order_of_imports():
+    page = (TESTS.parent / "docs/modules.md").read_text()
+    assert re.findall(r"^## (\w+)$", page, re.M) == ["qubayes", *ROOMS]
+
+
 def test_two_modules_import_numba_and_one_its_inner_parts():
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -123,12 +128,12 @@ def test_two_modules_import_numba_and_one_its_inner_parts():
     assert found["foundation/words.py"] == {"llvmlite", "numba", "numba.extending"}
 
 
-def test_learning_loads_the_qubo_wing_only_where_it_is_asked_for():
+def test_learning_loads_the_rooms_of_qubos_only_where_they_are_asked_for():
     at_once = [
         f"{path.name}:{line} imports {room}"
         for path in sorted((PACKAGE / "learning").rglob("*.py"))
         for room, line, at_top in imports_of(path)
-        if at_top and room in WING
+        if at_top and room in QUBO_ROOMS
     ]
     assert at_once == []
 

@@ -3,9 +3,9 @@
     data ──> candidates ──┬──> search ──> network ──> report   which network is best? (learn)
                           └──> qubo ────> samplers, machines   the same as a QUBO (formulate)
 
-One verb for each room: `read` data, `identify` candidate parent sets, `solve` for the best network,
-`fit` its parameters, `score`, `judge` or `compare` networks; `formulate` the QUBO and `decode` an
-annealer's answer. `learn` walks the upper wing in one call."""
+`read` data, `identify` candidate parent sets, `solve` for the best network, `fit` its parameters;
+`score`, `judge` or `compare` networks; `formulate` the QUBO and `decode` an annealer's answer.
+`learn` goes from data to the network in one call. docs/modules.md lists all modules."""
 
 from importlib import import_module
 from importlib.util import find_spec

@@ -1,7 +1,7 @@
-"""Settings of the verbs: everything that a result depends on besides its input, with the options of the command line.
+"""Settings of `read`, `learn`, `solve` and `formulate`; annotations are the options of commands.
 
-The command line is made from these classes and starts without numpy; so rooms are imported where
-settings are made."""
+A result depends on its input and its settings only. The command line is made from these classes and
+starts without numpy; so other packages are imported where a setting is made."""
 
 import json
 import math
@@ -28,7 +28,7 @@ Arities: TypeAlias = Mapping[str, int | Sequence[str]]  # number of states, or t
 # intervals, or bounds between them, for all or by column
 Bins: TypeAlias = int | Mapping[str, int | Sequence[float]]
 
-# Options that several verbs have.
+# Options of several commands.
 ScoreOption = Option(
     "Local score, as bdeu, bds, bic or k2; an unknown name prints the list.",
     metavar="NAME",

@@ -1,4 +1,4 @@
-"""The parent sets that a best network can use, and their scores."""
+"""Candidate parent sets: `identify` finds all up to a size, `Growing` finds promising ones."""
 
 from ..foundation.families import Families
 from .budget import affordable, is_large, most_parents, sizes, warn_of_most

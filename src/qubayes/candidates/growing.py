@@ -1,4 +1,4 @@
-"""Candidate parent sets grown on demand: one parent at a time is added to promising sets.
+"""`Growing`: parent sets grown by one parent at a time from promising sets, by any score engine.
 
 Each child has a *pool* of at most 63 possible parents, so that a set is one word of 64 bits. A set
 is kept if it scores more than every known subset. Sets grow in three ways:

@@ -1,4 +1,4 @@
-"""The command line: one thin command for each verb."""
+"""The command line: commands parse options, call one function and print."""
 
 import atexit
 import gc

@@ -1,4 +1,4 @@
-"""Commands that start from data: `learn`, and its parts `plan` (what it would cost) and `candidates`."""
+"""Commands that start from data: `learn`, `candidates`, and `plan` (seconds and memory)."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""Commands of the QUBO wing: `subsets`, `formulate`, `decode`, `embed`, `quadratize`."""
+"""Commands on QUBOs: `subsets`, `formulate`, `decode`, `embed`, `quadratize`."""
 
 from dataclasses import fields
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`qubayes solve`: the best network of candidate parent sets; `check`: its certificate; `presolve`: fewer sets."""
+"""Commands on candidate sets: `solve`, `presolve`, and `check` for certificates."""
 
 from pathlib import Path
 from typing import Annotated

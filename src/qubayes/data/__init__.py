@@ -1,4 +1,4 @@
-"""Files and data frames to integer codes."""
+"""Tables of data: `read` makes a `Dataset` of a file or a data frame."""
 
 from ..settings import ReadSettings
 from .columns import ADVISED_BINS, code_of, state_of, values_of

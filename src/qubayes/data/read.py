@@ -244,7 +244,7 @@ def _declaration(arities: str | Path | Arities, columns: list[Column]) -> _Decla
 
 def _declared_by_network(path: Path, names: Sequence[str]) -> _Declaration:
     """Return the states that a network file gives these columns."""
-    # The one import against the order of the rooms: a network may declare the states of the data.
+    # The one import against the order of packages: a network may declare the states of data.
     from ..network import read_network
 
     states = _states_by_name(read_network(path))

@@ -1,1 +1,1 @@
-"""Libraries that all rooms use. Each module is one: import names from it, not from this package."""
+"""What all packages share. Import names from its modules: this package exports none."""

@@ -1,4 +1,4 @@
-"""What this process runs with: memory, and the packages that are installed.
+"""Memory of this machine, and optional or slow packages, imported when they are first used.
 
 Work that needs more memory than there is, is refused before it begins: a system that is out of
 memory kills processes without a message."""

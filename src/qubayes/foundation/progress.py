@@ -1,4 +1,4 @@
-"""What long work reports: a stage calls its `on_progress` after each finished piece."""
+"""`Progress`, which long work hands to its `on_progress`; progress bars in a notebook."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Settings are declared once: an annotation is the option of the command line, and all else is made from the fields.
+"""`Option` annotates a field of settings; `facts` makes JSON of settings; checks of their types.
 
     @dataclass(frozen=True)
     class Faster:

@@ -1,4 +1,4 @@
-"""When a search ends, and why. Criteria are small callables; a loop asks one `Stop` made of them.
+"""When a search ends, and why: `Stop`, made of criteria as `TimeLimit` and `Interrupt` (Ctrl-C).
 
     stop = Stop(interrupt, TimeLimit(10.0))
     while not stop():

@@ -1,4 +1,4 @@
-"""The composition of the stages from data to a network, and the confidence in its edges."""
+"""`learn` and its stages from data to a network; `judge`, bootstrap confidence, estimator."""
 
 from ..candidates import Forecast, largest_that_fits
 from ..settings import FormulateSettings, LearnSettings, SolveSettings, limits_of

@@ -1,4 +1,4 @@
-"""Confidence in edges by the bootstrap: the same search on samples of the rows, drawn with replacement."""
+"""`bootstrap`: confidence in edges by the same search on samples of the rows."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Parent sets for `learn` where no number of parents is given.
+"""`GrownStage`: the first network and the parent sets of `learn` without a number of parents.
 
 A network is there at once and gets better while parent sets grow. Where the time allows it, all
 sets of at most three or two parents are found as well: then the best network can be proved."""

@@ -1,4 +1,4 @@
-"""`judge`: how good a given network is: beside the optimum, edge by edge, and on rows that were held out."""
+"""`judge`: how good a given network is, beside the optimum and on rows that were held out."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The result of `learn`: a network and the result of every stage; the files of it; the folder that keeps the stages."""
+"""`Learned`: the result of `learn`; `Outputs`: its files; `RunFolder`: keeps finished stages."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""`learn`: from data to a network, one method per stage."""
+"""`learn`: from data to a network, one method of `_Pipeline` per stage; use of the run folder."""
 
 import json
 import logging

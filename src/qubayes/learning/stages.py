@@ -1,4 +1,4 @@
-"""Stages of `learn` by themselves, from files to files: candidate sets, search, QUBO, decoding of answers."""
+"""What `candidates`, `solve`, `formulate`, `decode`, `plan` do: one stage, from files to files."""
 
 import logging
 from dataclasses import replace
@@ -78,7 +78,7 @@ def _bits(candidates: Candidates) -> int | None:
     """Return the bits of the QUBO; None for one that is not small."""
     if candidates.total > _SETS_FOR_BITS:
         return None
-    from ..qubo import count_bits  # the QUBO wing, which a plan of many candidates does not enter
+    from ..qubo import count_bits  # a plan of many candidates does without
     from ..qubo.subsets import cover
 
     return count_bits(candidates, cover(candidates))["total"]
@@ -165,7 +165,7 @@ def solve_candidates(
         problem = presolved.candidates
     stopped = presolved is not None and presolved.interrupted
     if settings.formulates and not stopped:
-        from ..qubo import quick_formulation  # the QUBO wing, which other solvers do without
+        from ..qubo import quick_formulation  # other solvers do without
 
         made_by = settings.order, settings.penalty, settings.cover
         formulation = quick_formulation(
@@ -272,7 +272,7 @@ def formulate_file(
     left so far are formulated, with the covers found so far.
     """
     interrupt = Interrupt() if interrupt is None else interrupt
-    from ..qubo import Coefficients, Demand, companion_of, data_scores, formulate  # the QUBO wing
+    from ..qubo import Coefficients, Demand, companion_of, data_scores, formulate  # start-up time
     from ..qubo.subsets import cover, read_subsets
 
     coefficients = Coefficients(settings.scale or {}, settings.digits, settings.precision)
@@ -335,7 +335,7 @@ def decode_file(
 
     The model is a file that `formulate_file` wrote, or candidate sets that are formulated with the
     settings."""
-    from ..qubo import decode, read_answer, read_formulation  # the QUBO wing
+    from ..qubo import decode, read_answer, read_formulation  # start-up time
 
     check_places([output], [model, answer, settings.subsets])
     if output is not None:

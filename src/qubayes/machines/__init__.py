@@ -1,4 +1,4 @@
-"""Files and requests for annealing machines."""
+"""Annealing machines: models as arrays, their files, the Digital Annealer, embedding."""
 
 from .annealer_client import (
     KEY_VARIABLE,

@@ -1,4 +1,4 @@
-"""Bayesian networks: graph, equivalence class, parameters, comparison; files; samples."""
+"""Bayesian networks: graph and probabilities, `fit` and inference, comparison, samples, files."""
 
 from .equivalence import Agreement, Comparison, Cpdag, compare, cpdag, skeleton, v_structures
 from .network import Network, Picture, Vertex

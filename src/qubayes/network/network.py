@@ -381,7 +381,7 @@ class Network:
         """Return a picture of the graph, which notebooks show.
 
         It is written to a .svg or .png file if a path is given."""
-        # The drawing stands to the right of this room: it is loaded when a picture is asked for.
+        # `report` imports this package, so it is loaded when a picture is asked for.
         from ..report import draw, write_drawing
 
         if path is not None:

@@ -1,4 +1,4 @@
-"""Pictures of networks, and the HTML report of a run."""
+"""The HTML report of a run, and drawings of networks and QUBOs."""
 
 from .drawing import draw
 from .layout import Layout, lay_out

@@ -1,4 +1,4 @@
-"""Pictures of networks as SVG and PNG."""
+"""Drawings of networks as SVG and PNG files."""
 
 import re
 from collections.abc import Container, Iterable, Mapping

@@ -1,17 +1,17 @@
-"""Local scores: how well a parent set explains a variable.
+"""Local scores of parent sets: a `Score` by its name, and the `Engine` that it makes for data.
 
-A score is a `Formula`: three numbers that say how a prior count is spread over the cells of a
-contingency table and what a free parameter costs. Candidate sets, hill climbing, fitted
-probabilities and `qubayes score` all read these numbers; none of them looks at the name of a score.
+A score of discrete columns is a `Formula`: three numbers that say how a prior count is spread over
+the cells of a contingency table and what a free parameter costs. Candidate sets, fitted
+probabilities and `qubayes score` read these numbers; none of them looks at the name of a score. A
+score that is no such formula is an `Engine` of its own, as `gaussian.py` (see CONTRIBUTING.md).
 
-To add a score:
+To add a formula:
 
 1. Add an entry to `FORMULAS` in `scores/score.py`: the score's name and a function of the
-  equivalent sample size and
-   the number of rows that returns its `Formula`. Describe it in the docstring of `Score`.
+   equivalent sample size and the number of rows that returns its `Formula`. Describe it in the
+   docstring of `Score`.
 2. Add its definition to `tests/reference/scores.py`. The tests run over `NAMES`, and so compare the
-  new score with its
-   definition wherever it is used.
+   new score with its definition wherever it is used.
 
 A package adds a score without a change here by an entry point that names such a function:
 

@@ -1,4 +1,4 @@
-"""What every kind of data offers to the search: scores of parent sets, as numbers."""
+"""`Engine`: what a kind of data has to offer, scores of parent sets as numbers."""
 
 from collections.abc import Sequence
 from typing import Protocol

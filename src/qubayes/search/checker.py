@@ -1,4 +1,4 @@
-"""Check a certificate of optimality (docs/certificates.md) in integer arithmetic.
+"""`qubayes check`: verify a certificate of optimality (docs/certificates.md) in integer arithmetic.
 
     python checker.py SCORES.jkl PROOF.json
 

@@ -1,4 +1,4 @@
-"""The best network over parent sets that are grown meanwhile: a network at once, better with every second.
+"""`Growth`: alternates between growing parent sets and annealing over them; has a network at once.
 
 1. Pairs: the sets of at most one parent, and the best network of these.
 2. Beams: sets of more parents, grown from the best pairs.

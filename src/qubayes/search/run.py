@@ -1,4 +1,4 @@
-"""One run of a solver: the contract of solvers and their names; limits, clock and best network of a run.
+"""`Solver`: what a solver must have; `SOLVERS`: their names; `Run`: limits and best network.
 
 To add a solver, write one file with a class that follows `Solver`, and register it by one line: in
 `SOLVERS`, or in another package as an entry point of the group "qubayes.solvers", in its

@@ -1,4 +1,4 @@
-"""The noun and the verb of the room: `solve` runs a solver and returns a `Solution`; also its JSON file."""
+"""`solve` runs a solver on candidate sets or a QUBO and returns a `Solution`; its JSON file."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Solvers of the QUBO, and dimod samplers of it."""
+"""Solvers of the QUBO (`sa`, `digital`), also as dimod samplers; dimod samplers as solvers."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""From states of the QUBO, or of its constrained form, to networks."""
+"""States of the QUBO that a solver of this package found, as networks; infeasible ones repaired."""
 
 import time
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The proof of an optimal network, component by component."""
+"""`Proof`: the proofs of all components, their sum of bounds, and the best network of all."""
 
 import math
 from collections.abc import Callable

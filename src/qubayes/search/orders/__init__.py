@@ -1,1 +1,1 @@
-"""Search over orders of the variables."""
+"""Local search over orders of the variables, by simulated annealing."""
