@@ -6,7 +6,7 @@ from .candidate_files import ENDINGS, check_output, read_candidates, rename, wri
 from .candidates import Candidates, Stamp, example, tolerance
 from .forecast import Forecast, forecasts, largest_that_fits
 from .growing import Growing
-from .identify import CandidateSearch, fingerprint, identify, stamp_of
+from .identify import CandidateSearch, fingerprint, identify, identify_until, stamp_of
 from .knowledge import Knowledge, read_knowledge
 from .prune import prune, restrict, with_larger
 
@@ -25,6 +25,7 @@ __all__ = [
     "fingerprint",
     "forecasts",
     "identify",
+    "identify_until",
     "is_large",
     "largest_that_fits",
     "most_parents",

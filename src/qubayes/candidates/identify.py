@@ -1,7 +1,7 @@
 """Exact identification of the candidate parent sets (paper, Definition `CPS`)."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from math import comb
 from pathlib import Path
@@ -85,54 +85,96 @@ def identify(
     >>> [parents for parents, score in candidates.of(1)]  # of "wet": "rain", or nothing
     [(0,), ()]
     """
+    found = identify_until(
+        lambda: False,
+        dataset,
+        search,
+        workers=workers,
+        checkpoint=checkpoint,
+        resume=resume,
+        on_progress=on_progress,
+    )
+    assert found is not None  # nothing stops it
+    return found
+
+
+def identify_until(
+    stop: Callable[[], bool],
+    dataset: Dataset,
+    search: CandidateSearch | None = None,
+    *,
+    workers: Workers | None = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+    on_progress: OnProgress = silent,
+) -> Candidates | None:
+    """Return what `identify` returns; None once `stop` returned True, which is asked after each block."""
     search = checked(dataset, search or CandidateSearch())
-    if search.possible_parents is not None:
-        with (workers or Workers()).connected() as joined:
-            return _identify_among(dataset, search, joined, on_progress)
-    level = first_level(dataset, search)
     blocks: list[Block] = []
-    total = sum(comb(dataset.n, k) for k in range(1, search.max_parents + 2))
-
-    def report(done: int) -> None:
-        on_progress(Progress("candidates", done, total, f"{done:,} of {total:,} sets of variables"))
-
     with ExitStack() as stack:
         joined = stack.enter_context((workers or Workers()).connected())
-        smaller = 0  # sets of the levels below
-        while level.k <= search.max_parents:
-            above = make_above(level, last=False)
-            blocks += [block for _, block in scan_blocks(level, above, joined)]
-            smaller += comb(dataset.n, level.k)
-            report(smaller)
-            level = next_level(level, above)
+        if search.possible_parents is None:
+            steps = _by_level(dataset, search, joined, checkpoint, resume=resume)
+        else:
+            steps = _by_child(dataset, search, joined)
+        for progress, found in stack.enter_context(closing(steps)):
+            blocks += found
+            if progress is not None:
+                on_progress(progress)
+            if stop():
+                return None
+    return assemble(dataset, search, blocks)
+
+
+# Progress where there is something to report, and what was found since the last step.
+Steps = Generator[tuple[Progress | None, list[Block]], None, None]
+
+
+def _by_level(
+    dataset: Dataset,
+    search: CandidateSearch,
+    workers: Workers,
+    checkpoint: Path | None,
+    *,
+    resume: bool,
+) -> Steps:
+    """Yield the sets of one size after the other; blocks of the last level are in the checkpoint."""
+    level = first_level(dataset, search)
+    total = sum(comb(dataset.n, k) for k in range(1, search.max_parents + 2))
+
+    def progress(done: int) -> Progress:
+        return Progress("candidates", done, total, f"{done:,} of {total:,} sets of variables")
+
+    smaller = 0  # sets of the levels below
+    while level.k <= search.max_parents:
+        above = make_above(level, last=False)
+        for _, block in scan_blocks(level, above, workers):
+            yield None, [block]
+        smaller += comb(dataset.n, level.k)
+        yield progress(smaller), []
+        level = next_level(level, above)
+    with ExitStack() as stack:
         kept = None
         if checkpoint:
             kept = Checkpoint(checkpoint, fingerprint(dataset, search), resume=resume)
             stack.enter_context(kept)
         level = with_bounds(level)
-        for done, block in scan_blocks(level, make_above(level, last=True), joined, kept):
-            blocks.append(block)
-            report(smaller + done)
-    return assemble(dataset, search, blocks)
+        for done, block in scan_blocks(level, make_above(level, last=True), workers, kept):
+            yield progress(smaller + done), [block]
 
 
-def _identify_among(
-    dataset: Dataset, search: CandidateSearch, workers: Workers, on_progress: OnProgress
-) -> Candidates:
-    """Return the candidate sets among the possible parents of each variable."""
+def _by_child(dataset: Dataset, search: CandidateSearch, workers: Workers) -> Steps:
+    """Yield the sets among the possible parents of one variable after the other."""
+    n = dataset.n
     most = search.possible_parents or 0
     allowed = search.knowledge.resolve(dataset.names, search.max_parents)
-    on_progress(
-        Progress("candidates", 0, dataset.n, f"scoring all pairs of {dataset.n:,} variables")
-    )
+    yield Progress("candidates", 0, n, f"scoring all pairs of {n:,} variables"), []
     kept = possible_parents(dataset, search.score, allowed, most, workers)
-    blocks: list[Block] = []
     shared = (dataset, search.score, allowed, kept)
-    tasks = run(candidates_of_child, shared, list(range(dataset.n)), workers)
-    for done, (_, found) in enumerate(tasks, 1):
-        blocks += found
-        on_progress(Progress("candidates", done, dataset.n, f"{done:,} of {dataset.n:,} variables"))
-    return assemble(dataset, search, blocks)
+    tasks = run(candidates_of_child, shared, list(range(n)), workers)
+    with closing(tasks):
+        for done, (_, found) in enumerate(tasks, 1):
+            yield Progress("candidates", done, n, f"{done:,} of {n:,} variables"), found
 
 
 def stamp_of(dataset: Dataset, search: CandidateSearch) -> Stamp:

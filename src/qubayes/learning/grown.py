@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..candidates import (
     Candidates,
-    identify,
+    identify_until,
     is_large,
     most_parents,
     stamp_of,
@@ -28,9 +28,9 @@ from ..search import Growth
 from ..search.growth import NARROW, WIDE
 from ..settings import DEFAULT_SECONDS, LearnSettings
 
-# Shares of the time limit: to grow sets before others are looked at, and for all sets of at most m
-# parents. The solver has the rest.
-_FIRST_SHARE, _ALL_SHARE = 0.25, 0.5
+# Shares of the time limit: to grow sets before others are looked at; for all sets of at most m
+# parents, by the forecast; and the time when this search is given up. The solver has the rest.
+_FIRST_SHARE, _ALL_SHARE, _LAST_SHARE = 0.25, 0.4, 0.9
 _ALL_SECONDS = 60.0  # for all sets of at most m parents where there is no time limit
 _KEEP_EVERY = 1.0  # seconds between two writings of the best network
 log = logging.getLogger("qubayes")
@@ -125,17 +125,17 @@ class GrownStage:
         return most
 
     def _identify(self, most: int) -> Candidates | None:
-        """Return all candidate sets of at most this number of parents, None if interrupted."""
-        try:
-            return identify(
+        """Return all candidate sets of at most this number of parents; None if interrupted, or not done in time."""
+        limit = self.settings.time_limit
+        left = self._left(inf if limit is None else limit, _LAST_SHARE)
+        with self.interrupt.listening():
+            return identify_until(
+                lambda: self._pressed() or left() <= 0.0,
                 self.dataset,
                 replace(self.settings.search, max_parents=most),
                 workers=self.workers,
                 on_progress=self.on_progress,
             )
-        except KeyboardInterrupt:
-            self.interrupted = True
-            return None
 
     def _pressed(self) -> bool:
         """Return whether the stage was interrupted."""
