@@ -26,3 +26,23 @@ def datasets(draw, min_variables=2, max_variables=6, max_rows=60, max_arity=4):
         tuple(str(s) for s in range(r + more)) for r, more in zip(observed, unseen, strict=True)
     )
     return Dataset(tuple("abcdefghij"[:n]), states, codes)
+
+
+def table_of_numbers(rows, names=None):
+    """A table of numbers, from (rows, n)."""
+    names = names or tuple(f"x{v}" for v in range(rows.shape[1]))
+    codes = np.zeros((len(names), len(rows)), np.uint8)
+    numbers = {name: np.ascontiguousarray(rows[:, v]) for v, name in enumerate(names)}
+    return Dataset(names, ((),) * len(names), codes, numbers=numbers)
+
+
+@st.composite
+def tables_of_numbers(draw):
+    """Continuous columns of many scales, most of them dependent."""
+    n = draw(st.integers(2, 6))
+    count = draw(st.integers(20, 60))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    rows = random.normal(size=(count, n))
+    for v in range(1, n):
+        rows[:, v] += random.normal() * rows[:, random.integers(0, v)]
+    return table_of_numbers(rows * 10.0 ** random.integers(-3, 4, n) + random.normal(size=n))

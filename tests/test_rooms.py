@@ -21,6 +21,13 @@ EXCEPTIONS = {
     ("network/network.py", "report"),  # a picture is drawn on demand
 }
 QUBO_ROOMS = ("machines", "qubo", "quadratize")
+# What stands after the candidate sets sees numbers per parent set, not the data.
+NUMBERS_ONLY = ("search", "machines", "qubo", "quadratize")
+SEES_MORE = {
+    ("search/growth.py", "scores"),  # any engine
+    ("qubo/gains.py", "data"),  # scores of unions of subsets, if asked for
+    ("qubo/gains.py", "scores"),
+}
 TESTS = Path(__file__).parent
 # Tests that still import names which no room exports; what must look inside a room belongs to
 # tests/inside/. The list may only become shorter.
@@ -110,6 +117,17 @@ def test_every_folder_is_a_room():
         "__main__.py",
         "settings.py",
     }
+
+
+def test_what_stands_after_the_candidate_sets_sees_no_data():
+    found = {
+        (path.relative_to(PACKAGE).as_posix(), other)
+        for room in NUMBERS_ONLY
+        for path in (PACKAGE / room).rglob("*.py")
+        for other, _, _ in imports_of(path)
+        if other in ("data", "scores")
+    }
+    assert found == SEES_MORE
 
 
 def test_the_list_of_modules_has_the_rooms_in_the_order_of_imports():

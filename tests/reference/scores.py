@@ -27,6 +27,20 @@ def local_score(rows, arities, child, parents, name, ess=1.0):
     return total - sum(log_rising(c, alpha_j) for c in configurations.values())
 
 
+def defined(dataset, child, parents, name, ess=1.0):
+    """The score of a family of a Dataset, whatever the kind of its columns."""
+    import numpy as np
+
+    if dataset.kind == "discrete":
+        rows = [tuple(row) for row in dataset.codes.T.tolist()]
+        return local_score(rows, dataset.arities.tolist(), child, parents, name, ess)
+    rows = np.array([dataset.numbers[each] for each in dataset.names]).T
+    if name == "bge":
+        return bge_score(rows, child, parents)
+    penalty = {"bic": 0.5 * log(len(rows)), "aic": 1.0, "loglik": 0.0}[name]
+    return gaussian_score(rows, child, parents, penalty)
+
+
 def log_rising(count, prior):
     """log of prior (prior + 1) ... (prior + count - 1): exact where the difference of two log-gammas is not."""
     return fsum(log(prior + i) for i in range(count))

@@ -63,13 +63,13 @@ class GrownStage:
         """Return the grown sets, together with all sets of at most m parents if these fit the time."""
         search = self.settings.search
         limit = self.settings.time_limit
-        continuous = self.dataset.kind != "discrete"
-        small = not continuous and not is_large(self.dataset, search, inf)
+        counts = self.dataset.kind == "discrete" and search.score.is_formula
+        small = counts and not is_large(self.dataset, search, inf)
         growth = self._growth(NARROW if small else WIDE)
         first = inf if small else _FIRST_SHARE * (DEFAULT_SECONDS if limit is None else limit)
         growth.run(self._left(inf if limit is None else limit, first))
         most = 0
-        if not self._pressed() and not continuous:
+        if not self._pressed() and counts:
             most = search.max_parents if small and limit is None else self._most_parents()
         found = None
         if most:

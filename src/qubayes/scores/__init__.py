@@ -28,6 +28,7 @@ from .engine import Engine
 from .score import (
     DECLARED,
     EACH,
+    ENGINES,
     GAUSSIAN_NAMES,
     NAMES,
     OBSERVED,
@@ -40,6 +41,7 @@ from .score import (
 __all__ = [
     "DECLARED",
     "EACH",
+    "ENGINES",
     "GAUSSIAN_NAMES",
     "NAMES",
     "OBSERVED",

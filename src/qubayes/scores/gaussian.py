@@ -21,6 +21,7 @@ import numpy as np
 from ..data.dataset import Dataset
 from ..foundation.arrays import Floats, Ints, SmallInts
 from ..foundation.jit import inner, kernel
+from .score import Score, bic_penalty
 
 _MEAN_WEIGHT = 1.0  # rows that the prior of the means is worth (αμ)
 # A variable of which less than this part is left, given other variables, is a linear function of
@@ -74,11 +75,12 @@ def _bge(covariance: Floats, rows: int, p: Floats) -> Moments:
 class Gaussian:
     """Scores parent sets of a table whose columns are all numbers (an `Engine`)."""
 
-    def __init__(self, dataset: Dataset, name: str, penalty: float) -> None:
+    def __init__(self, dataset: Dataset, score: Score) -> None:
         self.n = dataset.n
         self.rows = dataset.rows
+        penalty = {"bic": bic_penalty(self.rows), "aic": 1.0}.get(score.name, 0.0)
         numbers = np.array([dataset.numbers[each] for each in dataset.names])
-        self.moments = moments_of(numbers, name, penalty)
+        self.moments = moments_of(numbers, score.name, penalty)
 
     def local(self, child: int, parents: Sequence[int]) -> float:
         """Return the local score of the child with these parents, from determinants."""

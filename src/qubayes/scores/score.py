@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
 from math import fsum, inf, isclose, lgamma, log, log1p, prod
 from typing import NamedTuple
 
 import numpy as np
 
-from ..data.dataset import Dataset
+from ..data.dataset import Dataset, Kind
 from ..foundation.arrays import Ints
 from ..foundation.errors import DataError, SettingError, option
 from .engine import Engine
@@ -70,6 +71,21 @@ NAMES = tuple(FORMULAS)
 GAUSSIAN_NAMES = ("bge", "bic", "aic", "loglik")  # scores of continuous columns
 
 
+class EngineEntry(NamedTuple):
+    """Which engine scores columns of a kind."""
+
+    kind: Kind
+    names: tuple[str, ...]  # of its scores
+    target: str  # "module:class" of this package; made with (dataset, score)
+
+
+# tests/test_engines.py compares each entry with the definitions of its scores
+ENGINES = (
+    EngineEntry("discrete", NAMES, "discrete:Discrete"),
+    EngineEntry("continuous", GAUSSIAN_NAMES, "gaussian:Gaussian"),
+)
+
+
 @cache
 def _installed() -> dict[str, Callable[[float, int], Formula]]:
     """Return the scores that other packages bring, by name."""
@@ -78,7 +94,7 @@ def _installed() -> dict[str, Callable[[float, int], Formula]]:
 
 def is_score(name: str) -> bool:
     """Return whether a score has this name: one of this package or of another."""
-    return name in FORMULAS or name in GAUSSIAN_NAMES or name in _installed()
+    return name in FORMULAS or any(name in entry.names for entry in ENGINES) or name in _installed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +115,7 @@ class Score:
 
     def __post_init__(self) -> None:
         if not is_score(self.name):
-            own = dict.fromkeys([*NAMES, *GAUSSIAN_NAMES])
+            own = dict.fromkeys(name for entry in ENGINES for name in entry.names)
             names = ", ".join([*own, *sorted(_installed().keys() - own.keys())])
             raise SettingError(f"score '{self.name}' is unknown; choose one of {names}")
         if not LEAST_ESS <= self.ess <= LARGEST_ESS:
@@ -108,10 +124,15 @@ class Score:
                 f"{LARGEST_ESS}, usually 1 to 10"
             )
 
+    @property
+    def is_formula(self) -> bool:
+        """Whether the score of discrete columns is a `Formula`; only then `identify` can find all sets."""
+        return self.name in FORMULAS or self.name in _installed()
+
     def formula(self, rows: int) -> Formula:
         """Return the score of discrete columns in numbers, for data of this many rows."""
-        if self.name == "bge":
-            raise SettingError("score 'bge' is for continuous columns; use bdeu for discrete ones")
+        if not self.is_formula:
+            raise self._not_for("discrete")
         define = FORMULAS[self.name] if self.name in FORMULAS else _installed()[self.name]
         found = define(self.ess, rows)
         if found.spread not in (DECLARED, OBSERVED, EACH) or not (
@@ -124,35 +145,36 @@ class Score:
 
     def engine(self, dataset: Dataset) -> Engine:
         """Return what scores parent sets of the data."""
-        # loaded here, with numba, which many commands can do without
-        if dataset.kind == "continuous":
-            from .gaussian import Gaussian
+        name = "bdeu" if self.name in _installed() else self.name  # a formula, too
+        for entry in ENGINES:
+            if entry.kind == dataset.kind and name in entry.names:
+                # loaded here, with numba, which many commands can do without
+                module, _, kind_of_engine = entry.target.partition(":")
+                make = getattr(import_module(f".{module}", __package__), kind_of_engine)
+                engine: Engine = make(dataset, self)
+                return engine
+        raise self._not_for(dataset.kind)
 
-            return Gaussian(dataset, self.name, self._gaussian_penalty(dataset.rows))
-        from .discrete import Discrete
-
-        return Discrete(dataset, self)
-
-    def _gaussian_penalty(self, rows: int) -> float:
-        """Return the cost of a parameter of a linear Gaussian model; 0 for marginal likelihoods."""
-        penalties = {"bge": 0.0, "bic": bic_penalty(rows), "aic": 1.0, "loglik": 0.0}
-        if self.name not in penalties:
-            raise SettingError(
-                f"score '{self.name}' is for discrete columns, and all of these are numbers;"
-                f" use {option('score', 'bge')}, or cut the columns with {option('bins', 3)}"
+    def _not_for(self, kind: Kind) -> SettingError:
+        """Return the error for data that the score is not for."""
+        if kind == "discrete":
+            return SettingError(
+                f"score '{self.name}' is for continuous columns; use bdeu for discrete ones"
             )
-        return penalties[self.name]
+        numbers = "all of these" if kind == "continuous" else "some of these"
+        bins = f"cut the columns with {option('bins', 3)}"
+        other = f"use {option('score', 'bge')}, or {bins}" if kind == "continuous" else bins
+        return SettingError(
+            f"score '{self.name}' is for discrete columns, and {numbers} are numbers; {other}"
+        )
 
     @property
     def stamped_ess(self) -> float | None:
         """The equivalent sample size, None if the score does not depend on it."""
-        if self.name == "bge":
+        if not self.is_formula:
             return None
-        return (
-            self.ess
-            if Score(self.name, 1.0).formula(2) != Score(self.name, 2.0).formula(2)
-            else None
-        )
+        depends = Score(self.name, 1.0).formula(2) != Score(self.name, 2.0).formula(2)
+        return self.ess if depends else None
 
 
 class FamilyCounts(NamedTuple):
@@ -172,7 +194,7 @@ def local_score(dataset: Dataset, child: int, parents: Sequence[int], score: Sco
     The two sums of a Bayesian score (paper, Appendix D.1) are of the order N log N, and a score
     near 0 is their difference. So N log N − N, which they share, is taken from both first: Σ_jk
     N_ijk log(N_ijk / N_ij) is what stays of it."""
-    if dataset.kind == "continuous":
+    if dataset.kind != "discrete" or not score.is_formula:
         return score.engine(dataset).local(child, parents)
     table, formula = count(dataset, child, parents), score.formula(dataset.rows)
     cells, totals = table.cells, table.totals
