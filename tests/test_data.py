@@ -287,10 +287,10 @@ def test_nothing_left_and_name_taken(save):
 # ---- continuous columns
 
 
-def test_continuous_columns_are_refused_with_the_remedy(save):
+def test_continuous_columns_are_refused_where_they_are_an_error(save):
     with pytest.raises(DataError) as caught:
-        read(save("height,b\n1.75,x\n1.5,y\n2,x\n"))
-    for word in ("'height'", "continuous", "1.75", "bins=3", "bin_method", "arities"):
+        read(save("height,b\n1.75,x\n1.5,y\n2,x\n"), ReadSettings(numbers="error"))
+    for word in ("'height'", "continuous", "1.75", "bins=3", "bin_method", "arities", "gaussian"):
         assert word in str(caught.value)
 
 
@@ -310,8 +310,10 @@ def test_bins_of_one_column_and_of_all(save):
     named = read(path, ReadSettings(bins={"age": 2, "x": 3}))
     assert named.states[0] == ("<50", ">=50")
     assert named.arities.tolist() == [2, 3, 3]
+    mixed = read(path, ReadSettings(bins={"age": 2}))
+    assert mixed.kind == "mixed" and [*mixed.numbers] == ["x"]
     with pytest.raises(DataError, match="'x' is continuous"):
-        read(path, ReadSettings(bins={"age": 2}))
+        read(path, ReadSettings(bins={"age": 2}, numbers="error"))
     with pytest.raises(DataError, match="no column is named 'z'"):
         read(path, ReadSettings(bins={"z": 2}))
     with pytest.raises(DataError, match="holds text such as 'q'"):

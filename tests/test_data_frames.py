@@ -133,8 +133,10 @@ def test_continuous_frames(tmp_path):
     rng = np.random.default_rng(1)
     frame = pl.DataFrame({"a": rng.normal(size=1000), "b": rng.integers(0, 3, 1000)})
     frame.write_csv(tmp_path / "x.csv")
+    found = {read(source).checksum for source in (frame, tmp_path / "x.csv", frame.to_pandas())}
+    assert len(found) == 1 and read(frame).numbers["a"].tolist() == frame["a"].to_list()
     with pytest.raises(DataError, match="'a' is continuous"):
-        read(frame)
+        read(frame, numbers="error")
     for method in ("quantile", "width"):
         settings = ReadSettings(bins=5, bin_method=method)
         found = {

@@ -6,7 +6,7 @@ starts without numpy; so other packages are imported where a setting is made."""
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .search import Limits, Solver
 
 Missing: TypeAlias = Literal["error", "drop", "state"]
+Numbers: TypeAlias = Literal["gaussian", "bins", "error"]
 BinMethod: TypeAlias = Literal["quantile", "width"]
 DataFormat: TypeAlias = Literal["csv", "tsv", "parquet", "arrow", "gobnilp", "fimi"]
 Arities: TypeAlias = Mapping[str, int | Sequence[str]]  # number of states, or their names in order
@@ -156,6 +157,8 @@ class ReadSettings:
     """Settings of `read`: missing values, continuous columns, declared states.
 
     missing : "error", or "drop" the rows with missing values, or make missing a "state" of its own.
+    numbers : columns of numbers with fractions: "gaussian" keeps the numbers, "bins" cuts them into
+        three intervals unless `bins` says otherwise, "error" refuses them.
     bins : number of intervals, for every column of numbers that are not codes; or by name of
         column, also as the bounds between the intervals.
     bin_method : "quantile" for intervals with equally many rows, or equal "width".
@@ -172,6 +175,14 @@ class ReadSettings:
             given_as=str,
         ),
     ] = "error"
+    numbers: Annotated[
+        Numbers,
+        Option(
+            "Numbers with fractions: keep them, cut them into intervals, or refuse them.",
+            metavar="gaussian|bins|error",
+            given_as=str,
+        ),
+    ] = field(default="gaussian", metadata={"plain": "gaussian"})
     bins: Annotated[
         Bins | None,
         Option(
@@ -206,7 +217,13 @@ class ReadSettings:
     ] = None
 
     def __post_init__(self) -> None:
-        for name, kind in (("missing", Missing), ("bin_method", BinMethod), ("format", DataFormat)):
+        kinds = {
+            "missing": Missing,
+            "numbers": Numbers,
+            "bin_method": BinMethod,
+            "format": DataFormat,
+        }
+        for name, kind in kinds.items():
             value, allowed = getattr(self, name), get_args(kind)
             if value not in allowed and not (name == "format" and value is None):
                 raise SettingError(f"{name} = {value!r}; give one of {', '.join(allowed)}")

@@ -1,4 +1,4 @@
-"""The distinct values of a column, and its states: declared, observed, or intervals of numbers."""
+"""Columns to states (declared, observed, or intervals of numbers) or, if continuous, to numbers."""
 
 import logging
 from bisect import bisect_right
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..foundation.arrays import AnyArray, Bools, Ints, frozen
+from ..foundation.arrays import AnyArray, Bools, Floats, Ints, frozen
 from ..foundation.errors import DataError, option, some
 from ..foundation.files import shown
 from ..settings import ReadSettings
@@ -49,24 +49,101 @@ class Column(NamedTuple):
     declared: tuple[str, ...] | int | None = None
     # (distinct,) the values as the source has them; None: as in `distinct`
     own: AnyArray | None = None
+    # whether it is kept as numbers; None: if its values are no codes
+    continuous: bool | None = None
 
 
 def encode(
     columns: Sequence[Column], settings: ReadSettings, arities_from: str, dropped: int = 0
 ) -> Dataset:
-    """Return the columns as one array of codes, with the states that each declares or shows."""
-    found = [_states(column, settings) for column in columns]
-    states = tuple(names for names, _ in found)
-    codes: AnyArray = np.empty((len(columns), len(columns[0].codes)), dtype=code_type(states))
+    """Return the columns as one array of codes, with the states that each declares or shows.
+
+    Those of continuous columns are 0; their numbers stand beside them."""
+    columns = _with_kinds(columns, settings)
+    numbers = {each.name: _cells(each) for each in columns if each.continuous}
+    found = {each.name: _states(each, settings) for each in columns if not each.continuous}
+    states = tuple(found[each.name][0] if each.name in found else () for each in columns)
+    codes: AnyArray = np.zeros((len(columns), len(columns[0].codes)), dtype=code_type(states))
     values = {}
-    for i, (column, (names, lookup)) in enumerate(zip(columns, found, strict=True)):
-        _check_unicode(column.name, names)
+    for i, column in enumerate(columns):
+        _check_unicode(column.name, states[i])
+        if column.name in numbers:
+            continue
+        lookup = found[column.name][1]
         codes[i] = lookup.astype(codes.dtype)[column.codes]
-        own = _own_values(column, names, lookup)
+        own = _own_values(column, states[i], lookup)
         if own is not None:
             values[column.name] = own
     names = tuple(column.name for column in columns)
-    return Dataset(names, states, frozen(codes), arities_from, dropped, values)
+    return Dataset(names, states, frozen(codes), arities_from, dropped, values, numbers)
+
+
+def _with_kinds(columns: Sequence[Column], settings: ReadSettings) -> list[Column]:
+    """Return the columns, each with the answer to whether it is kept as numbers.
+
+    Numbers with fractions are, and beside these whole numbers with many values, too."""
+    undecided: dict[str, AnyArray | list[int]] = {}
+    if settings.numbers == "gaussian" and not isinstance(settings.bins, int):
+        for column in columns:
+            open_ = column.continuous is None and column.declared is None
+            if open_ and _own_bins(column.name, settings) is None:
+                numbers = _present_numbers(column)
+                if numbers is not None:
+                    undecided[column.name] = numbers
+    fractions = {name for name, numbers in undecided.items() if not _are_whole(numbers)}
+    given = any(column.continuous for column in columns)
+    decided = {column.name: column for column in columns}
+    for name, numbers in undecided.items():
+        many = len(numbers) > MOST_CODES and (given or len(fractions) > 0)
+        if name in fractions or many:
+            _check_measured(decided[name], numbers)
+            decided[name] = decided[name]._replace(continuous=True)
+    return list(decided.values())
+
+
+def _present_numbers(column: Column) -> AnyArray | list[int] | None:
+    """Return the different values of a column of numbers; None of one that holds text."""
+    counts = np.bincount(column.codes, minlength=len(column.distinct) + 1)
+    return _numbers(column, np.flatnonzero((counts > 0) & ~missing_values(column)))
+
+
+def _check_measured(column: Column, numbers: AnyArray | Sequence[int]) -> None:
+    """Raise if a continuous column holds one value; warn if all are different whole numbers."""
+    name, rows = column.name, len(column.codes)
+    if len(numbers) == 1:
+        raise DataError(
+            f"column {name!r} is constant ({float(numbers[0])!r} in every row) and tells nothing of others;"
+            f" leave it out with {option('ignore', [name])}"
+        )
+    if len(numbers) == rows and _are_whole(np.asarray(numbers, dtype=float)):
+        _warn_of_identifier(name, rows)
+
+
+def _cells(column: Column) -> Floats:
+    """Return (rows,) the numbers of a continuous column."""
+    missing = missing_values(column)[column.codes]
+    if missing.any():
+        raise DataError(
+            f"column {column.name!r} is continuous, and a missing value is no state of it;"
+            f" drop these rows with {option('missing', 'drop')}, or cut the column into intervals"
+            f" with {option('bins', {column.name: ADVISED_BINS})}"
+        )
+    counts = np.bincount(column.codes, minlength=len(column.distinct) + 1)
+    present = np.flatnonzero(counts)
+    numbers = _numbers(column, present)
+    if numbers is None:
+        texts = (column.distinct[i] for i in present.tolist())
+        example = next((text for text in texts if not NUMBER_PATTERN.fullmatch(text)), "")
+        raise DataError(
+            f"column {column.name!r} holds text such as {example!r}; numbers are expected there"
+        )
+    values = np.zeros(len(counts))
+    values[present] = np.array([float(number) for number in numbers])
+    return frozen(values[column.codes])
+
+
+def _infinite(name: str) -> DataError:
+    return DataError(f"column {name!r} holds infinite values; replace them or remove their rows")
 
 
 def _check_unicode(name: str, states: Sequence[str]) -> None:
@@ -303,9 +380,7 @@ def _numbers(column: Column, present: Ints) -> AnyArray | list[int] | None:
             return [int(text) for text in texts]
         numbers = np.array([float(text) for text in texts])
     if not np.isfinite(numbers).all():
-        raise DataError(
-            f"column {column.name!r} holds infinite values; replace them or remove their rows"
-        )
+        raise _infinite(column.name)
     return numbers
 
 
@@ -317,19 +392,26 @@ def _number_states(
     if bins is not None and not isinstance(bins, int):
         return _between(bins, numbers)
     whole = _are_whole(numbers)
-    if isinstance(settings.bins, int) and not (whole and len(numbers) <= MOST_CODES):
-        bins = settings.bins
+    every = settings.bins if isinstance(settings.bins, int) else None
+    if every is None and bins is None and settings.numbers == "bins":
+        every = ADVISED_BINS
+    if every is not None and not (whole and len(numbers) <= MOST_CODES):
+        bins = every
         if whole and len(numbers) == counts.sum():
-            log.warning(
-                "%r has another whole number in each of %d rows and may be an identifier;"
-                " leave it out with %s",
-                *(name, len(numbers), option("ignore", [name])),
-            )
+            _warn_of_identifier(name, len(numbers))
     if bins is not None and len(numbers):
         return cut(numbers, counts, bins, settings.bin_method)
     if not whole:
         raise _continuous(name, [float(number) for number in numbers])
     return _sorted_states(name, [str(int(number)) for number in numbers], whole=True)
+
+
+def _warn_of_identifier(name: str, rows: int) -> None:
+    log.warning(
+        "%r has another whole number in each of %d rows and may be an identifier;"
+        " leave it out with %s",
+        *(name, rows, option("ignore", [name])),
+    )
 
 
 def _between(bins: Sequence[float], numbers: AnyArray | list[int]) -> tuple[tuple[str, ...], Ints]:
@@ -352,8 +434,8 @@ def _continuous(name: str, numbers: list[float]) -> DataError:
     return DataError(
         f"column {name!r} is continuous ({len(numbers)} values such as {example!r});"
         f" cut it into intervals with {option('bins', ADVISED_BINS)}"
-        f" ({option('bin_method')} quantile or width), or declare its states with"
-        f" {option('arities')}"
+        f" ({option('bin_method')} quantile or width), keep the numbers with"
+        f" {option('numbers', 'gaussian')}, or declare its states with {option('arities')}"
     )
 
 

@@ -13,9 +13,9 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
-from ..foundation.arrays import AnyArray, Floats, Ints
+from ..foundation.arrays import AnyArray, Floats, Ints, frozen
 from ..foundation.environment import optional
-from ..foundation.errors import FormatError, some
+from ..foundation.errors import DataError, FormatError, option, some
 from ..foundation.files import replacing
 
 Kind = Literal["discrete", "continuous", "mixed"]
@@ -74,6 +74,26 @@ class Dataset:
         return "continuous" if len(self.numbers) == self.n else "mixed"
 
     @cached_property
+    def moments(self) -> tuple[Floats, Floats]:
+        """Standard deviations (n,) of the continuous variables, all of them; and correlations (n, n)."""
+        cells = np.array([self.numbers[name] for name in self.names])
+        for name, its in zip(self.names, cells, strict=True):
+            if its.min() == its.max():
+                raise DataError(
+                    f"column {name!r} is constant ({float(its[0])!r} in every row) and tells nothing of"
+                    f" others; leave it out with {option('ignore', [name])}"
+                )
+        # so that no square overflows
+        units = np.maximum(np.abs(cells).max(axis=1, keepdims=True), np.finfo(float).tiny)
+        centred = cells / units
+        centred -= centred.mean(axis=1, keepdims=True)
+        deviations = np.sqrt((centred * centred).mean(axis=1))
+        centred /= deviations[:, None]
+        correlations = centred @ centred.T / self.rows
+        np.fill_diagonal(correlations, 1.0)
+        return deviations * units[:, 0], correlations
+
+    @cached_property
     def checksum(self) -> str:
         """sha256 of names, states and cells; the same data give the same from any file format."""
         digest = hashlib.sha256(repr((self.names, self.states)).encode())
@@ -92,6 +112,11 @@ class Dataset:
         kept = {name: cells for name, cells in self.numbers.items() if name in names}
         return replace(self, names=names, states=states, codes=self.codes[variables], numbers=kept)
 
+    def take(self, rows: Ints) -> "Dataset":
+        """Return the data of these rows, by number and in this order."""
+        numbers = {name: frozen(cells[rows]) for name, cells in self.numbers.items()}
+        return replace(self, codes=frozen(self.codes[:, rows]), numbers=numbers)
+
     def with_plain_states(self) -> "Dataset":
         """Return the data with other names for states that a text file would read as missing.
 
@@ -109,23 +134,30 @@ class Dataset:
         return replace(self, states=tuple(map(renamed, self.states)))
 
     def to_frame(self) -> Any:
-        """Return a data frame of categorical columns: pandas if it is installed, else polars."""
+        """Return a data frame: pandas if it is installed, else polars.
+
+        Columns are categorical; continuous ones hold numbers."""
         if find_spec("pandas") is None:
             return self.to_polars()
         pd = import_module("pandas")
-        columns = zip(self.names, self.states, self.codes, strict=True)
-        return pd.DataFrame(
-            {
-                name: pd.Categorical.from_codes(codes, list(states))
-                for name, states, codes in columns
-            }
-        )
+        columns = {}
+        for name, states, codes in zip(self.names, self.states, self.codes, strict=True):
+            if name in self.numbers:
+                columns[name] = self.numbers[name].copy()
+            else:
+                columns[name] = pd.Categorical.from_codes(codes, list(states))
+        return pd.DataFrame(columns)
 
     def to_polars(self) -> Any:
-        """Return a polars frame of enumerated columns, which keep states that do not occur."""
+        """Return a polars frame of enumerated columns, which keep states that do not occur.
+
+        Continuous columns hold numbers."""
         pl = optional("polars", "a data frame", "frames")
         columns = []
         for name, states, codes in zip(self.names, self.states, self.codes, strict=True):
+            if name in self.numbers:
+                columns.append(pl.Series(name, self.numbers[name]))
+                continue
             names = pl.Series(name, states, dtype=pl.Enum(states))
             columns.append(names.gather(pl.Series(codes.astype(np.uint32))))
         return pl.DataFrame(columns)
@@ -137,10 +169,17 @@ class Dataset:
             f" arities from {self.arities_from}"
         ]
         for name, states in islice(zip(self.names, self.states, strict=True), _SHOWN):
-            lines.append(f"  {name}: {len(states)} states {some(states)}")
+            lines.append(f"  {name}: {self._kind_of(name, states)}")
         if self.n > _SHOWN:
             lines.append(f"  and {self.n - _SHOWN} variables more")
         return "\n".join(lines)
+
+    def _kind_of(self, name: str, states: Sequence[str]) -> str:
+        """Return what the column holds, in words."""
+        if name not in self.numbers:
+            return f"{len(states)} states {some(states)}"
+        cells = self.numbers[name]
+        return f"numbers from {cells.min():g} to {cells.max():g}" if len(cells) else "numbers"
 
     def _repr_html_(self) -> str:
         """Return the first rows as a table, for notebooks."""
@@ -149,11 +188,14 @@ class Dataset:
             return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
         names, states = self.names[:_SHOWN], self.states[:_SHOWN]
-        counts = row("td", (f"{len(its)} states" for its in states))
-        rows = []
-        for codes in self.codes[:_SHOWN, :10].T.tolist():
-            cells = [its[code] for its, code in zip(states, codes, strict=True)]
-            rows.append(row("td", cells))
+        counts = row("td", (f"{len(its)} states" if its else "numbers" for its in states))
+        columns = []
+        for name, its, codes in zip(names, states, self.codes, strict=False):
+            if name in self.numbers:
+                columns.append([f"{cell:g}" for cell in self.numbers[name][:10]])
+            else:
+                columns.append([its[code] for code in codes[:10].tolist()])
+        rows = [row("td", cells) for cells in zip(*columns, strict=True)]
         title = escape(str(self).partition("\n")[0])
         head = f"<thead>{row('th', names)}{counts}</thead>"
         return f"<p>{title}</p><table>{head}<tbody>{''.join(rows)}</tbody></table>"
@@ -171,13 +213,14 @@ def make_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
 
 def code_type(states: Sequence[Sequence[str]]) -> np.dtype[Any]:
     """Return the smallest unsigned integer type that holds every code."""
-    return np.min_scalar_type(max((len(its) for its in states), default=1) - 1)
+    return np.min_scalar_type(max((len(its) - 1 for its in states if its), default=0))
 
 
 def write(dataset: Dataset, path: str | Path) -> None:
     """Write the data in the format of the path's ending: .csv, .tsv, .dat (GOBNILP) or .parquet.
 
     The columns of a Parquet file are enumerations, so that states that do not occur are kept.
+    Numbers are written with all their digits.
     """
     ending = Path(path).suffix.lower()
     if ending == ".parquet":
@@ -195,6 +238,10 @@ def write(dataset: Dataset, path: str | Path) -> None:
                 " rename it (`Dataset.with_plain_states`), or write .parquet"
             )
     if ending == ".dat":
+        if dataset.numbers:
+            raise FormatError(
+                f"a .dat file cannot hold the numbers of {next(iter(dataset.numbers))!r}; write .csv instead"
+            )
         for text in (*dataset.names, *chain.from_iterable(dataset.states)):
             if not text or text.startswith("#") or any(c.isspace() for c in text):
                 raise FormatError(
@@ -206,7 +253,7 @@ def write(dataset: Dataset, path: str | Path) -> None:
 
 
 def write_rows(dataset: Dataset, file: IO[Any], separator: str = ",") -> None:
-    """Write a header and the state names of each row to an open text file.
+    """Write a header and the state names and numbers of each row to an open text file.
 
     If blanks separate, the numbers of states follow the header."""
 
@@ -224,5 +271,10 @@ def write_rows(dataset: Dataset, file: IO[Any], separator: str = ",") -> None:
     ]
     for start in range(0, dataset.rows, _BLOCK):
         block = dataset.codes[:, start : start + _BLOCK]
-        columns = [texts[codes].tolist() for texts, codes in zip(fields, block, strict=True)]
+        columns = []
+        for name, texts, codes in zip(dataset.names, fields, block, strict=True):
+            if name in dataset.numbers:
+                columns.append([*map(repr, dataset.numbers[name][start : start + _BLOCK].tolist())])
+            else:
+                columns.append(texts[codes].tolist())
         file.write("".join(separator.join(row) + "\n" for row in zip(*columns, strict=True)))

@@ -15,7 +15,7 @@ from ..foundation.arrays import AnyArray, Ints
 from ..foundation.environment import narwhals as nw
 from ..foundation.errors import DataError, FormatError, QubayesError, option, some
 from ..foundation.files import ending, parse_json, read_text, shown
-from ..settings import Arities, BinMethod, Bins, DataFormat, Missing, ReadSettings
+from ..settings import Arities, BinMethod, Bins, DataFormat, Missing, Numbers, ReadSettings
 from .columns import Column, codes_in, complete_rows, encode, with_values
 from .dataset import MISSING_STATE, MOST_STATES, Dataset
 from .frames import frame_columns, read_frame_file
@@ -53,21 +53,24 @@ def read(
     *,
     like: HasStates | None = None,
     missing: Missing = "error",
+    numbers: Numbers = "gaussian",
     bins: Bins | None = None,
     bin_method: BinMethod = "quantile",
     arities: str | Path | Arities | None = None,
     ignore: Sequence[str] = (),
     format: DataFormat | None = None,
 ) -> Dataset:
-    """Return the data as integer codes with the names of their states.
+    """Return the data: integer codes with the names of their states, and numbers.
 
     `source` is a file (CSV, TSV, Parquet, Arrow, GOBNILP or FIMI `.dat`; text also as `.gz`), `-`
     for standard input (CSV unless `format` says otherwise), a data frame (pandas, polars, pyarrow,
     ...), an array of rows, or a Dataset, which is returned as it is. The other options are those of
     `ReadSettings`, which may be given as a whole in `settings`. States come in the declared order
     if the column's type or `arities` declares them, else in numeric order if all are whole numbers,
-    else sorted as text. Numbers whose states are intervals in `like` (a Network or a Dataset) are
-    put into these intervals, and missing values are the state `missing` where it has one.
+    else sorted as text. A column of numbers with fractions is continuous and has no states; beside
+    one, so is a column of more than 20 whole numbers. Numbers whose states are intervals in `like`
+    (a Network or a Dataset) are put into these intervals, and missing values are the state
+    `missing` where it has one; where it has no states but numbers, so have the data.
 
     >>> import pandas
     >>> dataset = read(pandas.DataFrame({"rain": ["no", "yes"], "mm": [0.2, 8.5]}), bins=2)
@@ -83,7 +86,7 @@ def read(
     columns, arities_from = _load(source, settings)
     columns = _used(columns, settings)
     states = _states_by_name(like) if like is not None else {}
-    columns = [_in_intervals_of(column, states.get(column.name, ())) for column in columns]
+    columns = [_like(column, states.get(column.name)) for column in columns]
     if settings.arities is not None:
         declaration = _declaration(settings.arities, columns)
         columns = [_declared(column, declaration.states.get(column.name)) for column in columns]
@@ -279,9 +282,13 @@ def _number_of_states(declared: Any) -> int:
     return len(declared) if are_texts and len(set(declared)) == len(declared) else 0
 
 
-def _in_intervals_of(column: Column, states: Sequence[str]) -> Column:
-    """Return the column with these states if they are intervals and it declares none."""
-    return column if column.declared is not None else _declared(column, Intervals.of(states))
+def _like(column: Column, states: Sequence[str] | None) -> Column:
+    """Return the column as numbers if there are no states, or with these if they are intervals.
+
+    One that declares its states stays as it is."""
+    if column.declared is not None or states is None:
+        return column
+    return _declared(column._replace(continuous=not states), Intervals.of(states))
 
 
 def _declared(column: Column, states: Sequence[str] | int | None) -> Column:

@@ -6,7 +6,8 @@
             metavar="FACTOR")] = None
 
 The command line reads each `Option` (cli/options.py). `facts` makes JSON of all fields, for
-provenance and for the keys of kept results: a field that is added is in every key at once."""
+provenance and for the keys of kept results: a field that is added is in every key at once. One
+with the metadata "plain" is left out where it has that value: keys made without it stay."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -39,7 +40,12 @@ def facts(value: Any) -> Any:
     {'limits': {'seconds': 2.5, 'moves': None, 'seed': 0}, 'patience': 'inf', 'ignore': ['id', 'name']}
     """
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: facts(getattr(value, each.name)) for each in fields(value)}
+        found = {each.name: (getattr(value, each.name), each.metadata) for each in fields(value)}
+        return {
+            name: facts(its)
+            for name, (its, metadata) in found.items()
+            if "plain" not in metadata or its != metadata["plain"]
+        }
     if isinstance(value, Mapping):
         return {str(key): facts(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -124,9 +124,7 @@ def parents_of_sample(
     dataset, search, seed, workers = shared
     stream = np.random.SeedSequence(seed, spawn_key=(number,))
     rows = np.random.default_rng(stream).integers(dataset.rows, size=dataset.rows)
-    candidates = identify(
-        replace(dataset, codes=frozen(dataset.codes[:, rows])), search, workers=workers
-    )
+    candidates = identify(dataset.take(rows), search, workers=workers)
     # the same on any machine
     limits = Limits(None, moves=MOVES_PER_VERTEX * dataset.n, seed=number)
     solution = solve(candidates, "anneal", limits=limits, workers=workers)

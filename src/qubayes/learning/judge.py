@@ -12,7 +12,7 @@ import numpy as np
 from ..candidates import Knowledge
 from ..candidates.knowledge import Allowed
 from ..data import Dataset, ReadSettings, read
-from ..foundation.arrays import Bools, frozen
+from ..foundation.arrays import Bools
 from ..foundation.errors import DataError, SettingError, some
 from ..foundation.graph import reachable
 from ..foundation.progress import OnProgress, silent
@@ -28,7 +28,7 @@ from ..network import (
     vertex_scores,
 )
 from ..scores import Score, local_score
-from ..settings import Arities, BinMethod, Bins, DataFormat, LearnSettings, Missing
+from ..settings import Arities, BinMethod, Bins, DataFormat, LearnSettings, Missing, Numbers
 from .learned import Learned
 from .pipeline import learn_with
 
@@ -234,6 +234,7 @@ def judge(
     within: float | None = None,
     reading: ReadSettings | None = None,
     missing: Missing = "error",
+    numbers: Numbers = "gaussian",
     bins: Bins | None = None,
     bin_method: BinMethod = "quantile",
     arities: str | Path | Arities | None = None,
@@ -321,9 +322,7 @@ def _split(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]
         )
     order = np.random.default_rng(seed).permutation(dataset.rows)
     learned, held = np.sort(order[count:]), np.sort(order[:count])
-    return replace(dataset, codes=frozen(dataset.codes[:, learned])), replace(
-        dataset, codes=frozen(dataset.codes[:, held])
-    )
+    return dataset.take(learned), dataset.take(held)
 
 
 def _replacements(network: Network, learned: Learned, own: list[float]) -> tuple[Replacement, ...]:

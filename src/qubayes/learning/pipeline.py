@@ -54,7 +54,16 @@ from ..scores import Score
 from ..search import Limits, Solution, solve, solver_named
 from ..search.exact import Alternatives, alternatives
 from ..search.solve import read_solution, write_solution
-from ..settings import Arities, BinMethod, Bins, DataFormat, LearnSettings, Missing, ReadSettings
+from ..settings import (
+    Arities,
+    BinMethod,
+    Bins,
+    DataFormat,
+    LearnSettings,
+    Missing,
+    Numbers,
+    ReadSettings,
+)
 from .confidence import Confidence, bootstrap
 from .grown import GrownStage
 from .learned import Learned, MadeQubo, Outputs, RunFolder, Written, key_of
@@ -88,6 +97,7 @@ def learn(
     within: float | None = None,
     reading: ReadSettings | None = None,
     missing: Missing = "error",
+    numbers: Numbers = "gaussian",
     bins: Bins | None = None,
     bin_method: BinMethod = "quantile",
     arities: str | Path | Arities | None = None,
@@ -244,7 +254,9 @@ class _Pipeline:
             network = fit(solution.network, dataset, self.settings.chosen_score)
         except TooLargeError as error:  # the graph is not lost
             log.warning("the network has no probabilities: %s", error)
-            network = replace(solution.network, states=dataset.states)
+            network = solution.network
+            if dataset.kind == "discrete":
+                network = replace(network, states=dataset.states)
         self.end_stage(solution.interrupted)
         close = None if self.interrupted else self.find_alternatives(candidates)
         confidence = None if self.interrupted else self.find_confidence(dataset)

@@ -12,7 +12,7 @@ from ..data import Dataset, ReadSettings, read, values_of
 from ..data.dataset import code_type
 from ..data.spelling import plain_spelling
 from ..foundation.arrays import AnyArray, Floats, Ints, frozen
-from ..foundation.errors import DataError, SettingError, TooLargeError, some
+from ..foundation.errors import DataError, SettingError, TooLargeError, option, some
 from ..scores import DECLARED, EACH, Score, local_score
 from .network import Network
 from .network_files import read_network
@@ -53,6 +53,11 @@ def fit(
     """
     network = network if isinstance(network, Network) else read_network(network)
     dataset = read(data, reading, like=network, **options)
+    if dataset.numbers:
+        raise TooLargeError(
+            f"column {next(iter(dataset.numbers))!r} is continuous; cut it into intervals with"
+            f" {option('bins', 3)}"
+        )
     if isinstance(score, str):
         try:
             score = Score("loglik" if score == "ml" else score)
@@ -162,13 +167,7 @@ def _values(network: Network, dataset: Dataset) -> dict[str, AnyArray]:
 def in_states_of(network: Network, dataset: Dataset) -> Dataset:
     """Return the columns of the network's vertices, with the states that it declares."""
     if network.states is None:
-        columns = _columns(network, dataset)
-        return replace(
-            dataset,
-            names=network.names,
-            states=tuple(dataset.states[column] for column in columns),
-            codes=frozen(dataset.codes[columns]),
-        )
+        return dataset.select(np.array(_columns(network, dataset)))
     codes: AnyArray = np.array(_codes(network, dataset)).astype(code_type(network.states))
     source = f"network {network.name}".strip()
     values = _values(network, dataset)
