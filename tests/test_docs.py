@@ -94,3 +94,44 @@ def test_benchmarks_exist(program):
 def test_the_list_of_modules_is_up_to_date():
     """If this fails: python scripts/module_list.py."""
     subprocess.run([sys.executable, ROOT / "scripts/module_list.py", "--check"], check=True)
+
+
+def defined_names() -> set[str]:
+    """Return the names in the sources and tests: modules, functions, classes, fields, imports, options."""
+    found = set()
+    for path in (*ROOT.glob("src/qubayes/**/*.py"), *ROOT.glob("tests/**/*.py")):
+        found |= {path.stem, path.parent.name}
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found.add(node.name)
+            elif isinstance(node, ast.Name):
+                found.add(node.id)
+            elif isinstance(node, ast.arg):
+                found.add(node.arg)
+            elif isinstance(node, ast.Attribute):
+                found.add(node.attr)
+            elif isinstance(node, ast.alias):
+                found |= set(node.name.split("."))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.add(node.value)  # names of solvers, scores, options
+    return found
+
+
+def missing(page: str) -> list[str]:
+    """Return the paths and names in backticks that do not exist."""
+    text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.M | re.S)
+    names = defined_names()
+    wrong = []
+    for word in re.findall(r"`([^`\n]+)`", text):
+        if re.fullmatch(r"[\w.-]*/[\w./-]*|[\w-]+\.(py|md|toml|yml)", word):
+            folders = (ROOT, ROOT / "src/qubayes", ROOT / "docs")
+            if not any((folder / word).exists() for folder in folders):
+                wrong.append(word)
+        elif re.fullmatch(r"[A-Za-z_][\w.]*", word) and not names.issuperset(word.split(".")):
+            wrong.append(word)
+    return wrong
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_paths_and_names_of_the_code_exist(page):
+    assert missing(page) == []
