@@ -165,6 +165,8 @@ def _result(future: Any) -> Any:
     try:
         return future.result()
     except (CancelledError, _distributed().KilledWorker) as error:
+        if future.client.status != "running":
+            raise _scheduler_lost(OSError("all tasks were cancelled")) from error
         raise _workers_died() from error
 
 

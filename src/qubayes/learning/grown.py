@@ -30,7 +30,7 @@ from ..settings import DEFAULT_SECONDS, LearnSettings
 
 # Shares of the time limit: to grow sets before others are looked at; for all sets of at most m
 # parents, by the forecast; and the time when this search is given up. The solver has the rest.
-_FIRST_SHARE, _ALL_SHARE, _LAST_SHARE = 0.25, 0.4, 0.9
+_FIRST_SHARE, _ALL_SHARE, _LAST_SHARE = 0.25, 0.4, 0.85
 _ALL_SECONDS = 60.0  # for all sets of at most m parents where there is no time limit
 _KEEP_EVERY = 1.0  # seconds between two writings of the best network
 log = logging.getLogger("qubayes")
@@ -75,7 +75,8 @@ class GrownStage:
         if most:
             found = self._identify(most)
         if found is None and not self.interrupted:
-            growth.run(self._left(DEFAULT_SECONDS if limit is None else limit, 1.0))
+            whole = DEFAULT_SECONDS if limit is None else limit
+            growth.run(self._left(whole, _LAST_SHARE))
             self._pressed()
         self._keep(force=True)
         grown = growth.candidates()
