@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qubayes.data import Dataset
-from qubayes.scores import NAMES, Score
+from qubayes.scores import NAMES, LimitedTables, Score
 
 
 def padded(sets):
@@ -44,6 +44,18 @@ def test_extensions_of_large_tables(name, n, rows, states):
         for other in {0, 1, n // 2, n - 2}:
             larger = list(dict.fromkeys([*members, other]))
             assert row[other] == pytest.approx(engine.local(child, larger), rel=1e-9)
+
+
+def test_no_set_grows_beyond_the_largest_table():
+    dataset = drawn(6, 80, 3)
+    sets = padded([[], [0], [0, 1], [0, 1, 2]])
+    plain = Score("bdeu").engine(dataset).extensions(5, sets, None)
+    limited = LimitedTables(Score("bdeu").engine(dataset), dataset.arities, 100)
+    found = limited.extensions(5, sets, None)
+    kept = np.isfinite(found)
+    assert kept.sum(axis=1).tolist() == [6, 6, 6, 4]
+    assert np.flatnonzero(kept[3]).tolist() == [0, 1, 2, 6]
+    assert np.array_equal(found[kept], plain[kept])
 
 
 def test_threads_share_an_engine():

@@ -55,6 +55,7 @@ NOT_IN_KEYS = {
     "bootstrap": "more samples are added to those in the file, which are the same for any number of them",
     "best": "the list of networks is not kept",
     "within": "the list of networks is not kept",
+    "max_table": "no set is grown where a number of parents is given",
 }
 
 

@@ -285,9 +285,10 @@ def _check_bins(bins: Any, *, bounds_too: bool) -> None:
 class LearnSettings:
     """Settings of `learn`, shared by the function, the command line and the scikit-learn estimator.
 
-    max_parents : largest number of parents of a variable. None: 3, or what fits `time_limit`
-        (fewer, or only possible parents; a warning says which). A number that does not fit is
-        refused. `qubayes plan` predicts the cost.
+    max_parents : largest number of parents of a variable. None: parent sets of any size are grown
+        on demand, and all sets of at most 3 parents are found as well, or of fewer, where the time
+        allows it. A number that does not fit the time limit is refused. `qubayes plan` predicts the
+        cost.
     score, ess : name of the local score, and its equivalent sample size where it has one; or a
         `Score`.
     knowledge : what is known of edges, order and numbers of parents (`Knowledge`); or the JSON file
@@ -309,6 +310,8 @@ class LearnSettings:
         best (`alternatives`).
     possible_parents : consider only this number of parents of each variable, the best single ones
         and their best partners; None for all. The bound then holds for these parents only.
+    max_table : no set is grown whose table of probabilities would have more cells; sets of at most
+        `max_parents` parents are not concerned.
     """
 
     max_parents: MaxParents = None
@@ -316,6 +319,14 @@ class LearnSettings:
     ess: Ess = 1.0
     knowledge: Annotated["Knowledge | None", KnowledgeOption] = None
     possible_parents: PossibleParents = None
+    max_table: Annotated[
+        int,
+        Option(
+            "Grow no parent set whose table of probabilities would have more cells.",
+            metavar="CELLS",
+            least=1,
+        ),
+    ] = 10**6
     solver: Annotated[str, Option("auto, anneal, exact, or another solver of `qubayes solve`.")] = (
         "auto"
     )

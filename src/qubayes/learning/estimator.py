@@ -70,6 +70,8 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
     possible_parents : int or None
         Consider only this number of parents of each variable, the best single ones and their best
         partners; for many variables. None: all.
+    max_table : int
+        Grow no parent set whose table of probabilities would have more cells.
     workers : Workers or None
         Threads, or the address of a Dask cluster; all cores if None. In a search that itself runs
         in parallel (`n_jobs`) give `Workers(threads=1)`.
@@ -102,6 +104,7 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         patience: float | None = None,
         bootstrap: int = 0,
         possible_parents: int | None = None,
+        max_table: int = 10**6,
         workers: Workers | None = None,
         random_state: Randomness = 0,
     ) -> None:

@@ -24,6 +24,7 @@ from ..foundation.progress import OnProgress
 from ..foundation.stop import Interrupt
 from ..foundation.workers import Workers
 from ..network import Network, read_network, write_network
+from ..scores import LimitedTables
 from ..search import Growth
 from ..search.growth import NARROW, WIDE
 from ..settings import DEFAULT_SECONDS, LearnSettings
@@ -87,8 +88,9 @@ class GrownStage:
         search = self.settings.search
         names = self.dataset.names
         stamp = replace(stamp_of(self.dataset, search), max_parents=None)
+        engine = search.score.engine(self.dataset)
         return Growth(
-            search.score.engine(self.dataset),
+            LimitedTables(engine, self.dataset.arities, self.settings.max_table),
             names,
             search.knowledge.resolve(names, self.dataset.n - 1),
             stamp,

@@ -87,6 +87,7 @@ def learn(
     ess: float = 1.0,
     knowledge: Knowledge | str | PathLike[str] | None = None,
     possible_parents: int | None = None,
+    max_table: int = 10**6,
     solver: str = "auto",
     time_limit: float | None = None,
     moves: int | None = None,

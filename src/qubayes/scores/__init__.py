@@ -25,6 +25,7 @@ A package adds a score without a change here by an entry point that names such a
 """
 
 from .engine import Engine
+from .limited import LimitedTables
 from .score import (
     DECLARED,
     EACH,
@@ -47,6 +48,7 @@ __all__ = [
     "OBSERVED",
     "Engine",
     "Formula",
+    "LimitedTables",
     "Score",
     "is_score",
     "local_score",
