@@ -20,9 +20,9 @@ from pathlib import Path
 from qubayes.candidates import Candidates, read_candidates
 from qubayes.foundation.workers import Workers
 from qubayes.search import Limits, Solution, solve
+from qubayes.search.orders import order_problem
 from qubayes.search.orders.anneal import Anneal
 from qubayes.search.orders.insertions import order_state
-from qubayes.search.orders.walks import order_problem
 from qubayes.search.reduction import split
 
 INSTANCES = (

@@ -43,8 +43,7 @@ from qubayes import (
 )
 from qubayes.foundation.workers import Workers
 from qubayes.qubo import to_bqm
-from qubayes.search import SOLVERS, Limits, Solver, solve, solver_named
-from qubayes.search.run import BASELINES
+from qubayes.search import BASELINES, SOLVERS, Limits, Solver, solve, solver_named
 
 Parents = Mapping[str, Sequence[str]]
 READS = 4  # of annealers that count sweeps

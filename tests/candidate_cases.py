@@ -1,5 +1,6 @@
 """Data and commands for the tests of the candidates stage."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,11 @@ import numpy as np
 
 from qubayes.cli import app, guarded
 from qubayes.data import Dataset, write
+
+# characters that steer a terminal
+CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069]"
+)
 
 
 def dependent_data(n: int, rows: int, seed: int, states: int = 3) -> Dataset:

@@ -53,7 +53,6 @@ from qubayes.cli import guarded
 from qubayes.foundation.files import lock_folder
 from qubayes.network import Network, write_network
 from qubayes.qubo import decode, formulate
-from qubayes.qubo.formulation import BYTES_OF_PAIR
 from qubayes.search import Limits, solve
 
 CONTENT = b"1 2 3\n" * 50_000
@@ -498,18 +497,6 @@ def test_sentences_count_what_the_trials_say(tmp_path):
         with_sentences(page, said)
         == f"a <!-- said-behind -->{said['said-behind']}<!-- /said-behind --> b"
     )
-
-
-def test_the_memory_of_a_large_qubo_is_not_underestimated():
-    """By the trials of the documentation: a process without a QUBO takes less than 200 MB."""
-    store = Store(Path(__file__).parents[1] / "docs" / "results" / "trials.jsonl")
-    measured = [
-        r["result"]
-        for r in store.results(kind="bits")
-        if (r["result"].get("couplers") or 0) > 10**7
-    ]
-    assert len(measured) > 10
-    assert all(BYTES_OF_PAIR * r["couplers"] + 200e6 > r["peak_mb"] * 2**20 for r in measured)
 
 
 def test_records_from_before_the_rules_are_measured_again(tmp_path):

@@ -11,14 +11,19 @@ import numpy as np
 import pytest
 
 from candidate_cases import assert_one_line, data_file, dependent_data, finish, run, start
+from checkpoint_cases import DATASET, SEARCH, blocks_and_result_in, bytes_of
 from qubayes import FormatError
-from qubayes.candidates import CandidateSearch, Knowledge, fingerprint, identify, write_candidates
-from qubayes.candidates.checkpoint import Checkpoint
+from qubayes.candidates import CandidateSearch, Knowledge, identify, write_candidates
 from qubayes.data import read
 from qubayes.foundation.workers import Workers
 from qubayes.scores import Score
 
 SETTINGS = ("-m", 4, "--score", "bds")
+
+
+@pytest.fixture(scope="module")
+def blocks_and_result(tmp_path_factory):
+    return blocks_and_result_in(tmp_path_factory.mktemp("blocks"))
 
 
 @pytest.fixture(scope="module")
@@ -134,29 +139,6 @@ def test_full_standard_output(tmp_path):
     assert_one_line(code, err, "No space left")
 
 
-DATASET, SEARCH = dependent_data(25, 100, seed=3), CandidateSearch(3, Score("bdeu", 2.0))
-
-
-def bytes_of(found, folder: Path) -> bytes:
-    write_candidates(found, folder / "found.qbc")
-    return (folder / "found.qbc").read_bytes()
-
-
-@pytest.fixture(scope="module")
-def blocks_and_result(tmp_path_factory):
-    """Every block of a search as its checkpoint held them at the end, and the result of the search."""
-    folder = tmp_path_factory.mktemp("blocks")
-    seen = []
-
-    def look(_):
-        if (folder / "x.blocks").exists():
-            seen.append((folder / "x.blocks").read_bytes())
-
-    found = identify(DATASET, SEARCH, checkpoint=folder / "x.blocks", on_progress=look)
-    assert len(seen) > 5 and len(set(seen)) == len(seen)
-    return seen[-1], bytes_of(found, folder)
-
-
 def resumed(content: bytes, folder: Path) -> bytes:
     path = folder / "x.blocks"
     path.write_bytes(content)
@@ -172,27 +154,6 @@ def test_a_cut_checkpoint_resumes(blocks_and_result, tmp_path):
         assert (
             resumed(content[:cut] + bytes(4096), tmp_path) == result if cut >= header else True
         ), cut
-
-
-@pytest.mark.parametrize("damage", ["cut", "more", "flipped"])
-def test_a_resumed_checkpoint_holds_whole_blocks_only(damage, blocks_and_result, tmp_path):
-    content, _ = blocks_and_result
-    path, facts = tmp_path / "x.blocks", fingerprint(DATASET, SEARCH)
-    path.write_bytes(content)
-    with Checkpoint(path, facts, resume=True) as whole:
-        index, block = next(iter(whole.done.items()))
-    assert path.read_bytes() == content
-    with Checkpoint(path, facts, resume=True) as kept:
-        kept.add(index, block)
-    added = path.read_bytes()
-    assert added.startswith(content) and len(added) > len(content)
-    flipped = added[: len(content)] + bytes([added[len(content)] ^ 1]) + added[len(content) + 1 :]
-    path.write_bytes(
-        {"cut": added[:-1], "more": content + bytes(9999), "flipped": flipped + added}[damage]
-    )
-    with Checkpoint(path, facts, resume=True) as kept:
-        assert kept.done.keys() == whole.done.keys()
-    assert path.read_bytes() == content
 
 
 def test_flipped_bits_in_a_checkpoint(blocks_and_result, tmp_path):
@@ -212,20 +173,6 @@ def test_flipped_bits_in_a_checkpoint(blocks_and_result, tmp_path):
         damaged[bit // 8] ^= 1 << bit % 8
         with pytest.raises(FormatError, match="other data or settings"):
             resumed(bytes(damaged), tmp_path)
-
-
-def test_finished_blocks_are_not_searched_again(blocks_and_result, tmp_path):
-    """A block that is forged to be empty stays empty: it was taken from the checkpoint."""
-    content, result = blocks_and_result
-    path = tmp_path / "x.blocks"
-    path.write_bytes(content)
-    with Checkpoint(path, fingerprint(DATASET, SEARCH), resume=True) as kept:
-        index, block = max(kept.done.items(), key=lambda item: len(item[1].scores))
-        assert len(block.scores) > 0
-        kept.add(index, type(block)(block.families[:0], block.scores[:0]))
-    forged = identify(DATASET, SEARCH, checkpoint=path, resume=True)
-    whole = identify(DATASET, SEARCH)
-    assert forged.total == whole.total - len(block.scores) and bytes_of(whole, tmp_path) == result
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,6 @@ from qubayes.candidates import (
     read_knowledge,
     write_candidates,
 )
-from qubayes.candidates.checkpoint import Checkpoint
 from qubayes.candidates.prune import prune
 from qubayes.data import ReadSettings, read
 from qubayes.foundation.files import (
@@ -51,7 +50,6 @@ from qubayes.foundation.files import (
     shown,
     unpacked_limit,
 )
-from qubayes.foundation.workers import Workers
 from qubayes.learning import learn
 from qubayes.machines import DigitalAnnealer, Patience, annealer_client, read_model
 from qubayes.machines.annealer_client import Answer
@@ -331,28 +329,6 @@ def test_long_sets_are_sorted_in_time(tmp_path: Path) -> None:
     given = " ".join(map(str, range(n - 1, 0, -1)))
     path = file(tmp_path, "x.jkl", f"{n}\n{roots}0 2\n-1 0\n-2 {n - 1} {given}\n")
     assert quickly(8.0, read_candidates, path).total == 0
-
-
-def test_blocks_with_a_right_sum_and_wrong_numbers_are_made_anew(tmp_path: Path) -> None:
-    table, search = dependent_data(5, 60, 3), CandidateSearch(2, Score("bdeu"))
-    path, workers = tmp_path / "x.blocks", Workers(1)
-    expected = identify(table, search, checkpoint=path, workers=workers)
-    from qubayes.candidates import fingerprint
-
-    for index, change in (
-        (0, {"child": 99}),
-        (0, {"parents": -1}),
-        (0, {"score": np.nan}),
-        (77, {}),
-    ):
-        with Checkpoint(path, fingerprint(table, search), resume=True) as kept:
-            block = next(iter(kept.done.values()))
-            parts = {key: getattr(block, key).copy() for key in block._fields}
-            for key, value in change.items():
-                parts[key][...] = value
-            kept.add(index, type(block)(**parts))
-        found = identify(table, search, checkpoint=path, resume=True, workers=workers)
-        assert (found.scores == expected.scores).all() and found.total == expected.total
 
 
 # Knowledge

@@ -4,7 +4,6 @@ import ast
 import base64
 import hashlib
 import html.parser
-import io
 import json
 import logging
 import os
@@ -24,13 +23,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from candidate_cases import dependent_data
+from candidate_cases import CONTROL, dependent_data
 from network_cases import read_graph
 from qubayes import QubayesError, ServiceError
-from qubayes.cli import app, shell
+from qubayes.cli import app
 from qubayes.data import Dataset, write
 from qubayes.foundation.files import replacing
-from qubayes.foundation.progress import Progress
 from qubayes.learning import learn
 from qubayes.machines import (
     KEY_VARIABLE,
@@ -52,9 +50,6 @@ HOSTILE = (
     "\x1b[31mred", "\x9b31m", "\u202egnp.exe", "a\rb", "x\u2028y", "javascript:alert(1)", "{{script}}",
 )  # fmt: skip
 # fmt: on
-CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069]"
-)
 
 
 def hostile_data() -> Dataset:
@@ -161,16 +156,6 @@ def test_names_are_no_markup_in_pictures_and_quoted_in_dot(tmp_path: Path) -> No
         assert re.fullmatch(r'\s*"(?:[^"\\]|\\.)*"(?: -> "(?:[^"\\]|\\.)*")?', line, re.DOTALL)
 
 
-# The terminal
-
-
-def test_control_characters_are_spelled_out() -> None:
-    assert (
-        shell.printable("a\x1b]0;x\x07b\x9b\u202e\ud800é") == "a\\x1b]0;x\\x07b\\x9b\\u202e\\ud800é"
-    )
-    assert shell.printable("two\nlines\tand a tab") == "two\nlines\tand a tab"
-
-
 def test_names_do_not_steer_the_terminal(tmp_path: Path) -> None:
     write(hostile_data(), tmp_path / "x.csv")
     learned = run(
@@ -205,49 +190,6 @@ def test_stamps_from_files_do_not_steer_the_terminal(tmp_path: Path) -> None:
     done = run("solve", "x.jkl", "--moves", "50", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "\\x1b[31mbdeu\\u202e" in done.stdout and not CONTROL.search(done.stdout)
-
-
-def test_progress_shows_names_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    screen = Terminal()
-    monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setenv("COLUMNS", "200")
-    with shell.progress_bar() as show:
-        show(Progress("[red]x", 1, 2, "[link=http://x]y[/link] {task.id} %s \x1b]0;owned\x07"))
-        show(Progress("[red]x", 2, 2, "[/nothing] {0.__class__}"))
-    shown = screen.getvalue()
-    assert "[/nothing] {0.__class__}" in shown and "[red]x" in shown
-    assert "\x1b]0;owned" not in shown and "\x1b]8" not in shown
-
-
-def test_long_messages_are_cut(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def command() -> None:
-        raise QubayesError("x" * 10**6)
-
-    with pytest.raises(SystemExit):
-        shell.guarded(command)
-    assert len(capsys.readouterr().err) < 3000
-
-
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_any_name_can_be_printed_in_any_encoding(
-    monkeypatch: pytest.MonkeyPatch, encoding: str
-) -> None:
-    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
-    monkeypatch.setattr(sys, "stdout", stream)
-    value = {"雨 \ud800 \x7f \x9b": "é\u2028"}
-    shell.print_json(value)
-    shell.say("雨 \ud800 é")
-    stream.flush()
-    text = stream.buffer.getvalue().decode(encoding)
-    document, line = text.rsplit("\n", 2)[:2]
-    assert json.loads(document) == value and "\\ud800" in line
-    assert not CONTROL.search(text)
 
 
 # Files and programs

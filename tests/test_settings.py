@@ -6,20 +6,18 @@ import math
 import os
 import re
 import signal
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import get_args
 
 import numpy as np
 import pytest
 import typer
-from typer.testing import CliRunner
 
 import qubayes
 from candidate_cases import dependent_data
 from qubayes.candidates import CandidateSearch, Knowledge, fingerprint
 from qubayes.cli import app
-from qubayes.cli.options import made_by, spelled_out
 from qubayes.data import ReadSettings, read
 from qubayes.foundation.settings import Option, facts
 from qubayes.learning import (
@@ -252,46 +250,3 @@ def test_commands_have_every_setting_as_an_option(command):
     for each in fields(kind):
         if not any(map(is_dataclass, get_args(each.type))):
             assert options[each.name].default in (each.default, None)
-
-
-@dataclass(frozen=True)
-class Inside:
-    """Settings inside others."""
-
-    low: Annotated[tuple[int, ...], Option("Lows.", given_as=list[int] | None)] = ()
-
-
-@dataclass(frozen=True)
-class Outside:
-    """Settings with options of all kinds."""
-
-    text: Annotated[str | None, Option("Text.", ("--text", "-t"), "TEXT")] = None
-    number: Annotated[int, Option("Number.", least=0)] = 1
-    parts: Annotated[
-        list[str] | None, Option("Parts.", given_as=str | None, parse=lambda text: text.split("+"))
-    ] = None
-    inside: Inside | None = None
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ([], Outside(inside=Inside(None))),
-        (["-t", "x", "--number", "3"], Outside("x", 3, inside=Inside(None))),
-        (
-            ["--parts", "a+b", "--low", "1", "--low", "2"],
-            Outside(parts=["a", "b"], inside=Inside([1, 2])),
-        ),
-    ],
-)
-def test_a_class_of_settings_becomes_options(given, expected):
-    made = []
-
-    def command(settings: Outside = made_by(Outside)) -> None:
-        made.append(settings)
-
-    one = typer.Typer()
-    one.command()(spelled_out(command))
-    assert CliRunner().invoke(one, given).exit_code == 0
-    assert made == [expected]
-    assert CliRunner().invoke(one, ["--number", "-1"]).exit_code == 2

@@ -4,8 +4,7 @@ import pytest
 
 import qubayes
 from candidate_cases import dependent_data
-from qubayes import FormatError, QubayesError
-from qubayes.candidates.checkpoint import Checkpoint
+from qubayes import QubayesError
 from qubayes.learning import RunFolder
 
 
@@ -23,15 +22,3 @@ def test_a_run_folder_belongs_to_one_run(tmp_path):
     first = qubayes.learn(data, 2, run_dir=tmp_path / "run", moves=10, solver="anneal")
     again = qubayes.learn(data, 2, run_dir=tmp_path / "run", moves=10, solver="anneal")
     assert first.solution.parents == again.solution.parents
-
-
-@pytest.mark.parametrize("resume", [False, True])
-def test_a_checkpoint_belongs_to_one_search(tmp_path, resume):
-    path = tmp_path / "blocks"
-    with Checkpoint(path, {"data": "x"}, resume=False):
-        before = path.read_bytes()
-        with pytest.raises(FormatError, match=r"another search writes to .*blocks now"):
-            Checkpoint(path, {"data": "x"}, resume=resume)
-        assert path.read_bytes() == before
-    with Checkpoint(path, {"data": "x"}, resume=True):
-        assert path.read_bytes() == before

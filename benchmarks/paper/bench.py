@@ -12,8 +12,7 @@ from qubayes.foundation.files import lock_folder, replacing
 from qubayes.foundation.progress import OnProgress, Progress, silent
 from qubayes.foundation.workers import Workers
 from qubayes.foundation.workers import run as run_all
-from qubayes.search import solver_named
-from qubayes.search.run import WHERE_BASELINES_ARE
+from qubayes.search import WHERE_BASELINES_ARE, solver_named
 
 from .growth import AXES, growth_tables
 from .printed import INSTANCES, Instance

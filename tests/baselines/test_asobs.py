@@ -5,7 +5,7 @@ import pytest
 
 from qubayes.foundation.random import random_stream
 from qubayes.search import Limits, solve
-from qubayes.search.orders.walks import order_problem
+from qubayes.search.orders import order_problem
 from qubayes_baselines.swaps import FOUND, PLACE, RESTARTS, selection, swap_neighbours
 from reference import searches
 from reference.annealing import Draws

@@ -8,7 +8,7 @@ import pytest
 from formulation_cases import all_energies, candidates_of, random_scores, state_of
 from qubayes import QubayesError
 from qubayes.quadratize import quadratize
-from qubayes.qubo.gains import relate
+from qubayes.qubo import relate
 from qubayes.qubo.subsets import cover
 from qubayes_baselines import formulate_ogorman, ogorman_bits
 from qubayes_baselines.ogorman import edge_subsets, products_of, score_monomials

@@ -11,7 +11,7 @@ from qubayes import SettingError
 from qubayes.candidates import Candidates
 from qubayes.foundation.random import random_stream
 from qubayes.search import Limits, solve, solver_named
-from qubayes.search.orders.walks import order_problem, random_order
+from qubayes.search.orders import order_problem, random_order
 from qubayes_baselines.swaps import swap_places, swap_state
 from reference import searches
 from reference.annealing import Draws

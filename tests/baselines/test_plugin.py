@@ -13,8 +13,7 @@ import pytest
 
 import qubayes
 import qubayes_baselines
-from qubayes.search import registered, solver_named
-from qubayes.search.run import BASELINES, WHERE_BASELINES_ARE
+from qubayes.search import BASELINES, WHERE_BASELINES_ARE, registered, solver_named
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "benchmarks/paper/baselines"

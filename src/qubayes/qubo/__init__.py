@@ -24,7 +24,7 @@ from .formulation import (
     read_formulation,
 )
 from .formulation_files import companion_of, write_formulation
-from .gains import data_scores
+from .gains import RelativeSets, data_scores, relate
 from .on_demand import DEMAND, Demand
 from .order_bits import OrderStatus
 from .violations import Violation
@@ -38,6 +38,7 @@ __all__ = [
     "Formulation",
     "OrderStatus",
     "Qubo",
+    "RelativeSets",
     "Violation",
     "active_state",
     "annealer_problem",
@@ -61,6 +62,7 @@ __all__ = [
     "quick_subsets",
     "read_answer",
     "read_formulation",
+    "relate",
     "repaired_sets",
     "states_of",
     "to_bqm",

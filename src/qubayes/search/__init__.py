@@ -5,11 +5,23 @@
 
 from ..foundation.stop import Reason
 from .growth import Growth
-from .run import SOLVERS, Ending, Limits, Run, Solver, registered, solver_named
+from .run import (
+    BASELINES,
+    SOLVERS,
+    WHERE_BASELINES_ARE,
+    Ending,
+    Limits,
+    Run,
+    Solver,
+    registered,
+    solver_named,
+)
 from .solve import Solution, read_solution, solve, write_solution
 
 __all__ = [
+    "BASELINES",
     "SOLVERS",
+    "WHERE_BASELINES_ARE",
     "Ending",
     "Growth",
     "Limits",

@@ -20,7 +20,7 @@ from qubayes.data import Dataset, read
 from qubayes.foundation.arrays import Floats, Ints, SmallInts, Words, frozen
 from qubayes.foundation.random import random_stream
 from qubayes.scores import NAMES, OBSERVED, Formula, Score, is_score
-from qubayes.search.orders.walks import order_problem
+from qubayes.search.orders import order_problem
 from qubayes.search.run import Ending, Run, warm_up
 
 from .hillclimb_kernels import BEST, CLIMBS, FIRST, KEY, KICKS, POSSIBLE, SIZE, climb_edges

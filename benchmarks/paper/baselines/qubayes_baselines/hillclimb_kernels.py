@@ -14,7 +14,7 @@ from qubayes.foundation.random import below
 from qubayes.scores import OBSERVED
 from qubayes.scores.score import LARGE, priors, rising
 from qubayes.scores.sums import TIMES, VALUES
-from qubayes.search.orders.walks import holds
+from qubayes.search.orders import holds
 
 # steps for which a pair may not be changed again, and steps without a better network that end a
 # climb

@@ -22,7 +22,7 @@ from qubayes.foundation.arrays import Floats, Ints, SmallInts, Words
 from qubayes.foundation.jit import inner, kernel
 from qubayes.foundation.random import below, random_stream, uniform
 from qubayes.foundation.words import lowest_bit
-from qubayes.search.orders.walks import OrderProblem, holds, order_problem, random_order
+from qubayes.search.orders import OrderProblem, holds, order_problem, random_order
 from qubayes.search.run import Ending, Run, warm_up
 
 from .walks import Advance, Pace, walk_all
