@@ -6,7 +6,7 @@ from typing import NoReturn
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C before or after it ends the process with one line and exit code 130."""
+    """Run the command line; Ctrl-C outside a command prints one line and exits with code 130."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
     # a third of a second, in libraries that an exception may leave half loaded

@@ -65,7 +65,8 @@ Moves = Annotated[
 Patience = Annotated[
     float | None,
     Option(
-        "End once annealing found nothing better for this times as long as the best took; auto: 3, anneal: inf.",
+        "End once annealing found nothing better for this times as long as the best took; auto: "
+        "3, anneal: inf.",
         metavar="FACTOR",
     ),
 ]
@@ -125,7 +126,7 @@ def parsed_factors(text: str) -> dict[str, float]:
 
 
 def parsed_bins(texts: Sequence[str]) -> Bins | None:
-    """Return 5 for "5", {"age": 5} for "age=5", {"age": [18, 40]} for "age=18,40" (bounds between intervals)."""
+    """Return 5 for "5", {"age": 5} for "age=5", {"age": [18, 40]} for the bounds "age=18,40"."""
     named: dict[str, int | list[float]] = {}
     for text in texts:
         name, equals, number = text.rpartition("=")
@@ -136,7 +137,8 @@ def parsed_bins(texts: Sequence[str]) -> Bins | None:
             bounds = []
         if not (whole or bounds) or (not equals and len(texts) > 1):
             raise SettingError(
-                f"--bins {text}; give one number for all columns, or COLUMN=NUMBER or COLUMN=BOUND,BOUND,... for each"
+                f"--bins {text}; give one number for all columns, or COLUMN=NUMBER or "
+                "COLUMN=BOUND,BOUND,... for each"
             )
         if not equals:
             return int(number)
@@ -145,7 +147,7 @@ def parsed_bins(texts: Sequence[str]) -> Bins | None:
 
 
 def limits_of(time_limit: float | None, moves: int | None, seed: int) -> "Limits":
-    """Return the limits of a solver: DEFAULT_SECONDS unless one is given, no limit of time for `math.inf`."""
+    """Return the solver's limits: DEFAULT_SECONDS if none is given, no time for `math.inf`."""
     from .search import Limits
 
     seconds = DEFAULT_SECONDS if time_limit is None and moves is None else time_limit
@@ -186,7 +188,8 @@ class ReadSettings:
     bins: Annotated[
         Bins | None,
         Option(
-            "Cut into K intervals, or at these bounds: a column, or all of fractions or over 20 whole numbers.",
+            "Cut into K intervals, or at these bounds: "
+            "a column, or all of fractions or over 20 whole numbers.",
             metavar="K|COLUMN=K|COLUMN=A,B,...",
             given_as=list[str] | None,
             parse=parsed_bins,
@@ -248,7 +251,7 @@ class ReadSettings:
 
     @classmethod
     def of(cls, options: Mapping[str, Any], name: str) -> "ReadSettings":
-        """Return the settings that a verb was given: as a whole in the option of this name, or field by field."""
+        """Return the settings that a verb was given: one object, or its fields one by one."""
         found, whole = cls(**{each.name: options[each.name] for each in fields(cls)}), options[name]
         if whole is None:
             return found
@@ -376,18 +379,19 @@ class LearnSettings:
         )
         if ordered and (self.best or self.within):
             raise SettingError(
-                "a list of networks (best, within) takes no order of variables (before, not_ancestors); leave one out"
+                "a list of networks (best, within) takes no order of variables (before, "
+                "not_ancestors); leave one out"
             )
         others = (self.bootstrap, self.best, self.within, self.moves)
         if self.ancestors and (self.solver not in ("auto", "exact") or any(others)):
             raise SettingError(
-                "ancestors in the prior knowledge need the solver exact or auto, and neither moves, bootstrap, best "
-                "nor within; leave one of the two out"
+                "ancestors in the prior knowledge need the solver exact or auto, and neither "
+                "moves, bootstrap, best nor within; leave one of the two out"
             )
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "LearnSettings":
-        """Return the settings that a verb was given: the fields by name, and those of `ReadSettings` for `reading`."""
+        """Return the settings that a verb was given by field, with `ReadSettings` for `reading`."""
         own = {each.name: options[each.name] for each in fields(cls)}
         return cls(**{**own, "reading": ReadSettings.of(options, "reading")})
 
@@ -400,12 +404,12 @@ class LearnSettings:
 
     @property
     def ancestors(self) -> Sequence[tuple[str, str]]:
-        """The pairs (a, b) of variables where a must be an ancestor of b, which candidate sets cannot express."""
+        """The pairs (a, b) where a must be an ancestor of b; candidate sets cannot express them."""
         return self.knowledge.ancestors if self.knowledge else ()
 
     @property
     def solver_name(self) -> str:
-        """The solver: `auto` becomes `anneal` where moves are counted, since a proof counts none."""
+        """The solver: `auto` becomes `anneal` where moves are counted."""
         from .search.run import name_for
 
         return name_for(self.solver, self.moves)
@@ -434,7 +438,7 @@ class LearnSettings:
         return CandidateSearch(most, self.chosen_score, known, self.possible_parents)
 
     def fitted_to(self, data: Any, dataset: "Dataset") -> "LearnSettings":
-        """Return the settings in force: few variables lower the number of parents, and a `Dataset` is not read."""
+        """Return the settings in force: few variables need fewer parents; data are not read."""
         from .data import Dataset
 
         most = min(self.search.max_parents, dataset.n - 1)
@@ -528,7 +532,7 @@ class SolveSettings:
 
     @property
     def solver_name(self) -> str:
-        """The solver: `auto` becomes `exact` for a certificate, and `anneal` where moves are counted."""
+        """The solver: `auto` becomes `exact` for a certificate, `anneal` if moves are counted."""
         from .search.run import name_for
 
         return "exact" if self.certificate is not None else name_for(self.solver, self.moves)
@@ -587,7 +591,8 @@ class FormulateSettings:
     order_seconds: Annotated[
         float,
         Option(
-            "Seconds of the search for order bits (adjacent); it also ends after 1,000 walks that find none.",
+            "Seconds of the search for order bits (adjacent); "
+            "it also ends after 1,000 walks that find none.",
             ("--order-time-limit",),
         ),
     ] = 60.0

@@ -111,7 +111,7 @@ def most_parents(
     on_progress: OnProgress = silent,
     predict: Forecasting = forecasts,
 ) -> int:
-    """Return the largest number of parents, from 2 to that of the search, whose sets all fit the limit (seconds).
+    """Return the largest number of parents (2 to that of the search) whose sets fit the limit.
 
     0 if there is none."""
     most = search.max_parents

@@ -38,7 +38,7 @@ _ONE = np.uint64(1)
 
 @dataclass
 class GrownSets:
-    """The known parent sets of one child, as words: bit k stands for the k-th variable of the pool."""
+    """The known parent sets of one child, as words: bit k is the k-th variable of the pool."""
 
     child: int
     required: VertexSet  # parents that every set has beside those of its word
@@ -61,7 +61,7 @@ class GrownSets:
         return sum(1 << int(place) for place in found)
 
     def scan(self, engine: Engine, masks: Words, others: Ints | None) -> Floats:
-        """(masks, others + 1) scores of the sets with one more parent; the last column is the set alone.
+        """Return (masks, others + 1) scores with one more parent; the last column is the set alone.
 
         `others` are all variables where it is None."""
         lists = [[*self.required, *self.members(mask)] for mask in masks.tolist()]
@@ -76,9 +76,9 @@ class GrownSets:
         return found
 
     def add(self, level: Words, found: Floats, width: int) -> Words:
-        """Keep the sets that beat all known subsets; return the `width` best ones of one parent more, best first.
+        """Keep the sets that beat all known subsets; return the `width` best ones to extend.
 
-        `found` are the scores of `level` with one more parent of the pool, as `scan` returns them."""
+        `found` are the scores of `level` with one more parent, as `scan` returns them."""
         table = np.zeros(table_slots(found.size), np.int64)
         following = np.zeros(width, np.uint64)
         best = np.full(width, -np.inf)
@@ -95,7 +95,7 @@ class GrownSets:
             best[:] = -np.inf
 
     def widen(self, variables: Sequence[int]) -> None:
-        """Put these variables into the pool, in the place of those that no known set has where it is full."""
+        """Put these variables into the pool; a full one loses those that no known set has."""
         used = int(np.bitwise_or.reduce(self.masks[: self.count]))
         pool = self.pool.tolist()
         free = [place for place in range(len(pool)) if not used >> place & 1]
@@ -138,7 +138,7 @@ class Growing:
         return sum(its.count for its in self.children)
 
     def start(self) -> None:
-        """Choose the pools by the scores of all pairs; the sets of at most one optional parent are known then.
+        """Choose the pools by the scores of all pairs; keep sets of at most one optional parent.
 
         Children that `stop` leaves have no pool, and only the set without optional parents."""
         self._each(_start, (self._shuffled,))
@@ -159,11 +159,11 @@ class Growing:
         self._each(_beam, (width, patience))
 
     def around(self, parents: Sequence[Sequence[int]]) -> None:
-        """Score the neighbours of each set of a network: with one parent more, less, or another one."""
+        """Score the neighbours of a network's sets: one parent more, less, or another one."""
         self._each(_around, (parents,))
 
     def find_partners(self, parents: Sequence[Sequence[int]], singles: int) -> None:
-        """Look among all variables for partners of the sets of a network and of the best single parents."""
+        """Search all variables for partners of a network's sets and of the best single parents."""
         self._each(_find_partners, (parents, singles))
 
     def candidates(self, names: tuple[str, ...], stamp: Stamp) -> Candidates:
@@ -306,9 +306,10 @@ def _add_sets(
     following: Words,
     best: Floats,
 ) -> tuple[int, bool]:
-    """Append the sets that beat every known subset; return how many are known, and whether there was no room.
+    """Append the sets that beat every known subset; return how many there are, and "no room left".
 
-    The best sets of one parent more go to `following`, best first. `table` is an empty hash table."""
+    The best sets of one parent more go to `following`, best first. `table` is an empty hash
+    table."""
     pool = found.shape[1] - 1
     for row in range(len(level)):
         base = found[row, pool]

@@ -52,7 +52,7 @@ def with_order(candidates: Candidates, before: Sequence[tuple[int, int]]) -> Can
 
 
 def with_larger(candidates: Candidates, grown: Candidates) -> Candidates:
-    """Return all sets of at most m parents together with the grown sets that are larger and beat them all."""
+    """Return all sets of at most m parents, and the larger grown sets that beat them all."""
     most = candidates.stamp.max_parents or 0
     own, others = candidates.plain or candidates, grown.plain or grown
     larger = np.flatnonzero(others.families.set_sizes > most)

@@ -106,7 +106,8 @@ def candidates(
     except KeyboardInterrupt:
         if output and blocks_file(output).exists():
             say(
-                f"qubayes: finished blocks are kept in {blocks_file(output)}; continue with --resume",
+                f"qubayes: finished blocks are kept in {blocks_file(output)}; "
+                "continue with --resume",
                 error=True,
             )
         raise
@@ -155,5 +156,6 @@ def plan(
         say(f"-m {fits} fits in {seconds:g} s and {memory:g} GB")
     else:
         say(
-            f"no search fits in {seconds:g} s and {memory:g} GB; give more, or forbid edges with --knowledge"
+            f"no search fits in {seconds:g} s and {memory:g} GB; "
+            "give more, or forbid edges with --knowledge"
         )

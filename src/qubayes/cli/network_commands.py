@@ -69,7 +69,7 @@ def judge(
     as_json: AsJson = False,
     reading: ReadSettings = made_by(ReadSettings),
 ) -> None:
-    """Judge a network: its score beside the proved optimum or a bound, its weakest edges, held-out likelihood."""
+    """Judge a network: its score beside the optimum or a bound, weakest edges, held-out rows."""
     from ..foundation.workers import Workers
     from ..learning import judge as judge_network
 
@@ -156,7 +156,7 @@ def compare(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Compare the network A with the network B: structural Hamming distance, precision and recall of edges."""
+    """Compare networks A and B: structural Hamming distance, precision and recall of edges."""
     from ..network import compare, read_network
 
     print_result(compare(read_network(learned), read_network(truth)), as_json=as_json)
@@ -170,7 +170,8 @@ def convert(
         Path,
         typer.Argument(
             metavar="B",
-            help="The file to write: .bif, .xmlbif, .json, .dot, .graphml, .bnlearn or .csv; also .gz.",
+            help="The file to write: .bif, .xmlbif, .json, .dot, .graphml, .bnlearn or .csv; "
+            "also .gz.",
         ),
     ],
     class_only: Annotated[

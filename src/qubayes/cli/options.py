@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 DataFile = Annotated[
     Path,
     typer.Argument(
-        help="CSV, TSV, Parquet, Arrow, GOBNILP or FIMI .dat; text also as .gz; - for standard input.",
+        help="CSV, TSV, Parquet, Arrow, GOBNILP or FIMI .dat; text also as .gz; "
+        "- for standard input.",
         show_default=False,
     ),
 ]
@@ -67,7 +68,7 @@ class _MadeBy(NamedTuple):
 
 
 def made_by(make: Callable[..., Any]) -> Any:
-    """Return the default that marks a parameter as a group: what `make` returns for the options in its signature.
+    """Return the default of a parameter that stands for a group of options, made by `make`.
 
     `make` may be a class of settings; a field that holds settings is a group, too.
     """
@@ -75,21 +76,22 @@ def made_by(make: Callable[..., Any]) -> Any:
 
 
 def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command with each group of options replaced by the options themselves, for typer to read."""
+    """Return the command with each group replaced by its options, for typer to read."""
 
     @functools.wraps(command)
     def with_options(**given: Any) -> None:
         _call(command, given)
 
     options = _options_of(command)
-    with_options.__signature__ = inspect.Signature([*options.values()])  # type: ignore[attr-defined]
+    signature = inspect.Signature([*options.values()])
+    with_options.__signature__ = signature  # type: ignore[attr-defined]
     with_options.__annotations__ = {name: each.annotation for name, each in options.items()}
     del with_options.__wrapped__  # typer would look through to the command's parameters
     return with_options
 
 
 def _maker(parameter: inspect.Parameter) -> Callable[..., Any] | None:
-    """Return what makes the value of a parameter that stands for a group of options; None for an option."""
+    """Return the `make` of a parameter that stands for a group of options; None for an option."""
     if isinstance(parameter.default, _MadeBy):
         return parameter.default.make
     kinds = get_args(parameter.annotation)

@@ -90,7 +90,8 @@ def formulate(
         typer.Option(
             "-o",
             "--output",
-            help="Write the model: .bqm .coo .qubo .mtx .npz; constrained: .cqm .lp .qplib .json; a picture: .svg",
+            help="Write the model: .bqm .coo .qubo .mtx .npz; constrained: "
+            ".cqm .lp .qplib .json; a picture: .svg",
         ),
     ] = None,
     workers: "Workers" = made_by(worker_options),
@@ -144,7 +145,8 @@ def formulate(
     if formulation.weak:
         kinds = ", ".join(formulation.weak)
         say(
-            f"qubayes: penalties of {kinds} are not above their proved bounds: a wrong state may win",
+            f"qubayes: penalties of {kinds} are not above their proved bounds: "
+            "a wrong state may win",
             error=True,
         )
     unfinished = interrupt or not (settings.subsets or formulation.subsets.complete)
@@ -156,7 +158,8 @@ def decode(
         Path,
         typer.Argument(
             metavar="MODEL",
-            help="The model that `formulate -o` wrote, or candidate sets (.jkl .scores .pss .qbc) that are formulated.",
+            help="The model that `formulate -o` wrote, or candidate sets (.jkl .scores .pss "
+            ".qbc) that are formulated.",
             show_default=False,
         ),
     ],
@@ -174,7 +177,7 @@ def decode(
     as_json: AsJson = False,
     given: dict[str, str] = made_by(given_options),
 ) -> None:
-    """Decode the answer to a QUBO or to its constrained form: networks, scores, energies, violated constraints.
+    """Decode answers to a QUBO or to its constrained form: networks, scores, violated constraints.
 
     The orders, penalties and subsets are for candidate sets alone; a model knows its own.
     """
@@ -195,12 +198,14 @@ def decode(
         print_json({"n": len(names), "samples": [sample.as_json(names) for sample in samples]})
         return
     say(
-        f"samples: {len(samples)}, without a violation: {sum(sample.feasible for sample in samples)}"
+        f"samples: {len(samples)}, without a violation: "
+        f"{sum(sample.feasible for sample in samples)}"
     )
     for number, sample in enumerate(samples[:SHOWN]):
         end = f", repaired to score {sample.repaired.score:.6f}" if sample.repaired else ""
         say(
-            f"{number}: energy {sample.energy:.6f}, score {sample.score:.6f}, violations {len(sample.violations)}{end}"
+            f"{number}: energy {sample.energy:.6f}, score {sample.score:.6f}, violations "
+            f"{len(sample.violations)}{end}"
         )
     for violation in samples[0].violations[:SHOWN]:
         say(f"sample 0: {violation}")
@@ -277,7 +282,7 @@ def quadratize(
     time_limit: Annotated[float, typer.Option(help="Seconds for the integer program.")] = 120.0,
     as_json: AsJson = False,
 ) -> None:
-    """Turn a polynomial of bits into a quadratic model with as few bits as possible, and say what is proved."""
+    """Turn a polynomial of bits into a quadratic model with few bits, and say what is proved."""
     from ..quadratize import quadratize as as_quadratic
     from ..quadratize import read_polynomial
     from ..quadratize import trade_off as rows_of_trade_off

@@ -24,7 +24,7 @@ _LONGEST = 2000  # characters of an error message
 
 
 def guarded(command: Callable[[], Any]) -> None:
-    """Run the command; a QubayesError becomes one line on stderr and exit code 1, an interrupt exit code 130."""
+    """Run the command; an error prints one line and exits with code 1, an interrupt with 130."""
     _open_standard_streams()
     try:
         _prepare_for_limit()
@@ -53,7 +53,7 @@ def guarded(command: Callable[[], Any]) -> None:
 
 
 def _open_standard_streams() -> None:
-    """Open the null device for streams that the caller closed (`2>&-`); else a file of ours would get their number."""
+    """Open the null device for closed streams (`2>&-`); a file of ours would get their number."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             handle = os.open(os.devnull, os.O_RDWR)
@@ -67,7 +67,7 @@ def _open_standard_streams() -> None:
 
 
 def _run(command: Callable[[], Any]) -> None:
-    """Run the command; an app ends in SystemExit even where all went well, and turns Ctrl-C into one."""
+    """Run the command; typer ends it by SystemExit in any case, also after Ctrl-C."""
     try:
         command()
     except SystemExit as end:
@@ -90,7 +90,7 @@ def _fail(message: str, code: int) -> NoReturn:
 def fail_after_printing(
     failure: QubayesError | None = None, *, interrupted: str | bool = ""
 ) -> None:
-    """Raise what went wrong after the result was printed; or exit with 130 and say what an interrupt left."""
+    """Raise what failed after the result was printed, or exit with 130 after an interrupt."""
     if failure is not None:
         raise failure
     if interrupted:
@@ -99,7 +99,7 @@ def fail_after_printing(
 
 
 def say(text: str, *, error: bool = False) -> None:
-    """Print a line, or several, on stdout or stderr; what came from files cannot steer the terminal."""
+    """Print lines on stdout or stderr; characters that would steer the terminal are spelled out."""
     stream = sys.stderr if error else sys.stdout
     shown = printable(text)
     encoding = stream.encoding or "utf-8"
@@ -127,7 +127,7 @@ def log_on_stderr(*, verbose: bool) -> Iterator[None]:
 
 
 def printable(text: str) -> str:
-    """The text with all that a terminal would obey (control characters, changes of direction) spelled out."""
+    """Return the text with control characters and changes of direction spelled out."""
     return (
         text
         if text.isprintable()
@@ -158,13 +158,14 @@ def _want_of_memory(error: Exception) -> bool:
 
 
 def _prepare_for_limit() -> None:
-    """Raise if the libraries do not fit: some never come back from a failed allocation, some end the process."""
+    """Raise if too little memory is allowed: libraries hang or abort when an allocation fails."""
     limit = address_limit()
     if limit is None:
         return
     if limit < _LEAST_MEMORY:
         raise QubayesError(
-            f"the memory of this process is limited to {limit >> 20} MB; raise the limit to {_LEAST_MEMORY >> 20} MB "
+            f"the memory of this process is limited to {limit >> 20} MB; "
+            f"raise the limit to {_LEAST_MEMORY >> 20} MB "
             f"or more, with: ulimit -v {_LEAST_MEMORY >> 10}"
         )
     # each thread would take 40 MB, and nothing here needs them
@@ -172,7 +173,7 @@ def _prepare_for_limit() -> None:
 
 
 def _abandon_stdout() -> None:
-    """Let what is still unwritten go nowhere; Python would try it once more at its end, and complain."""
+    """Discard unwritten output; Python would try to write it at exit, and complain."""
     with suppress(OSError):  # io.UnsupportedOperation too: a stdout without a file needs no care
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -218,7 +219,7 @@ def print_written(paths: Iterable[Path | None]) -> None:
 
 
 def print_json(value: Any) -> None:
-    """The value as one JSON document on stdout, in characters that every terminal shows and none obeys."""
+    """Return the value as one JSON document in printable ASCII characters."""
     text = json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False)
     encoding = sys.stdout.encoding or "utf-8"
     if (
@@ -231,7 +232,7 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def progress_bar(*, quiet: bool = False) -> Iterator[OnProgress]:
-    """Give a receiver of progress that draws bars on stderr; a silent one where stderr is not a terminal."""
+    """Return a receiver of progress that draws bars on stderr; a silent one without a terminal."""
     if quiet or not sys.stderr.isatty():
         yield silent
         return

@@ -73,7 +73,10 @@ def solve(
             "--certificate needs --solver exact, and not auto; leave one of the two out"
         )
     if not settings.formulates:
-        why = f"on {settings.solver_name}, which does not use the QUBO; leave it out, or check the QUBO with --bits"
+        why = (
+            f"on {settings.solver_name}, which does not use the QUBO; "
+            "leave it out, or check the QUBO with --bits"
+        )
         refuse(given, ["order", "penalty", "cover"], why)
     refuse(
         given, ["classes"] if best is None else [], "without --best; give --best K, or leave it out"
@@ -89,7 +92,8 @@ def solve(
         return
     if "solver" in given and settings.solver != "exact":
         raise SettingError(
-            f"--solver {settings.solver} makes no list of networks; give --solver exact, or leave it out"
+            f"--solver {settings.solver} makes no list of networks; "
+            "give --solver exact, or leave it out"
         )
     others = given.keys() - LISTING
     refuse(
@@ -119,7 +123,7 @@ def check(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Check a proof of optimality with whole numbers; exit code 1, and where it fails, if it does not hold."""
+    """Check a proof of optimality with whole numbers; exit code 1 and the reason if it fails."""
     from ..foundation.errors import FormatError
     from ..search.checker import RefusedError
     from ..search.checker import check as check_certificate

@@ -27,7 +27,7 @@ def silent(progress: Progress, /) -> None:
 
 @contextmanager
 def progress_bars(console: Any = None) -> Iterator[OnProgress]:
-    """Yield a receiver that draws a bar for each stage on a console of rich, by default the output of a notebook."""
+    """Yield a receiver that draws a bar for each stage, by default in the output of a notebook."""
     from rich.console import Console  # here: other uses of the package need no rich
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars

@@ -33,11 +33,11 @@ class Option(NamedTuple):
 
 
 def facts(value: Any) -> Any:
-    """Return the value as JSON has it: settings by name of field; infinity, which JSON lacks, as text.
+    """Return the value as JSON: settings by name of field; infinity as text, since JSON lacks it.
 
     >>> from qubayes.search import Limits
-    >>> facts({"limits": Limits(seconds=2.5), "patience": math.inf, "ignore": ("id", "name")})
-    {'limits': {'seconds': 2.5, 'moves': None, 'seed': 0}, 'patience': 'inf', 'ignore': ['id', 'name']}
+    >>> facts({"limits": Limits(seconds=2.5), "patience": math.inf, "ignore": ("id",)})
+    {'limits': {'seconds': 2.5, 'moves': None, 'seed': 0}, 'patience': 'inf', 'ignore': ['id']}
     """
     if is_dataclass(value) and not isinstance(value, type):
         found = {each.name: (getattr(value, each.name), each.metadata) for each in fields(value)}
@@ -60,7 +60,7 @@ def facts(value: Any) -> Any:
 
 
 def check_whole(settings: Any) -> None:
-    """Raise unless each field annotated as `int` holds a whole number; integers of numpy become `int`."""
+    """Raise unless fields annotated as `int` hold whole numbers; numpy's integers become `int`."""
     for each in fields(settings):
         value = getattr(settings, each.name)
         kinds = _kinds(each.type)

@@ -49,7 +49,7 @@ Criterion = Callable[[], Reason | None]
 
 
 class Stop:
-    """True once a criterion gives a reason to end; `reason` is the one that the first of them gave."""
+    """True once a criterion gives a reason to end; `reason` is the one that came first."""
 
     def __init__(self, *criteria: Criterion) -> None:
         self.criteria = criteria
@@ -88,7 +88,7 @@ class Interrupt:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Let the first Ctrl-C inside the block set the flag; a second one acts as it would without the block.
+        """Let the first Ctrl-C in the block set the flag; a second one acts as without the block.
 
         Inside the block of another interrupt, Ctrl-C sets both flags; if the other one is set
         already, this one begins set. Inside a block of its own, and outside the main thread, which
@@ -110,7 +110,7 @@ class Interrupt:
 
     @contextmanager
     def raising(self) -> Iterator[None]:
-        """Let Ctrl-C act inside the block as Python does by default: by an exception, KeyboardInterrupt.
+        """Let Ctrl-C raise KeyboardInterrupt inside the block, as Python does by default.
 
         This is for work that cannot look at a flag. It ends a block of `listening` for a while."""
         if threading.current_thread() is not threading.main_thread():
@@ -177,7 +177,7 @@ class TimeLimit:
 
 
 class Patience:
-    """Ends a search that found nothing better for `times` as long as the best took, or as one second."""
+    """Ends a search without progress for `times` as long as the best took (at least one second)."""
 
     def __init__(self, clock: TimeLimit, times: float) -> None:
         self.times = times

@@ -129,7 +129,7 @@ def _run_on_cluster(
 
 
 class _Threads:
-    """Threads of a cluster, asked for once a second: it takes as long as the submission of a task."""
+    """Threads of a cluster, asked for once a second: that takes as long as submitting a task."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -179,7 +179,8 @@ def _workers_died() -> QubayesError:
 
 def _no_worker() -> QubayesError:
     return QubayesError(
-        f"the Dask cluster has had no worker for {_PATIENCE_FOR_WORKERS} s; start one, or leave out {option('cluster')}"
+        f"the Dask cluster has had no worker for {_PATIENCE_FOR_WORKERS} s; "
+        f"start one, or leave out {option('cluster')}"
     )
 
 
@@ -195,8 +196,8 @@ def _scheduler_needed() -> Iterator[None]:
 
 def _scheduler_lost(error: OSError) -> QubayesError:
     return QubayesError(
-        f"the connection to the Dask scheduler was lost ({error}); when it is back, run again: candidates with "
-        f"{option('resume')}, learn with the same {option('run_dir')}"
+        f"the connection to the Dask scheduler was lost ({error}); when it is back, run again: "
+        f"candidates with {option('resume')}, learn with the same {option('run_dir')}"
     )
 
 
@@ -210,7 +211,8 @@ def _check_versions(client: Any) -> None:
         if installed != __version__:
             found = "no qubayes" if isinstance(installed, Exception) else f"qubayes {installed}"
             raise QubayesError(
-                f"the worker {place} has {found}; install qubayes {__version__} on the whole cluster"
+                f"the worker {place} has {found}; install qubayes {__version__} on the whole "
+                "cluster"
             )
 
 
@@ -223,7 +225,8 @@ def _client(cluster: Any) -> Iterator[Any]:
         client = distributed.Client(cluster, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise QubayesError(
-            f"no Dask scheduler answers at {cluster}; start one, or leave out {option('cluster')} ({error})"
+            f"no Dask scheduler answers at {cluster}; "
+            f"start one, or leave out {option('cluster')} ({error})"
         ) from error
     # a lost connection is reported once, by our error
     for name in ("distributed", "distributed.client"):
@@ -233,7 +236,7 @@ def _client(cluster: Any) -> Iterator[Any]:
 
 
 def _check_address(cluster: Any) -> None:
-    """Raise an OSError or a ValueError if nothing listens at the address; Dask would try again for many seconds."""
+    """Raise an OSError or a ValueError if nothing listens there; Dask would retry for long."""
     addresses = _distributed().comm
     scheme, place = addresses.parse_address(cluster) if isinstance(cluster, str) else ("", "")
     if scheme in ("tcp", "tls"):

@@ -29,7 +29,7 @@ LEAST_FREQUENCY = 0.5  # frequency that every edge of the consensus exceeds
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """Frequency of each edge over the bootstrap samples, and the acyclic network of the frequent ones."""
+    """Frequency of each edge over the bootstrap samples, and the averaged acyclic network."""
 
     samples: int
     # (n, n) [parent, child]; an edge that may go either way counts half each
@@ -79,7 +79,8 @@ def bootstrap(
     >>> from qubayes.data import read
     >>> import polars
     >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
-    >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20}))
+    >>> columns = {"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20}
+    >>> dataset = read(polars.DataFrame(columns))
     >>> confidence = bootstrap(dataset, CandidateSearch(max_parents=1), samples=3)
     >>> confidence.of(0, 1)  # how often "rain" and "wet" were joined
     1.0
@@ -140,7 +141,7 @@ def write_kept(found: dict[int, Network], path: Path) -> None:
 
 
 def kept_networks(path: Path, names: tuple[str, ...]) -> list[Network | None]:
-    """Return the networks in the file that `bootstrap` keeps, None for missing ones; none if it is damaged."""
+    """Return the networks of a bootstrap file, None for missing ones; none if it is damaged."""
     if not path.exists():
         return []
     try:
@@ -156,7 +157,7 @@ def kept_networks(path: Path, names: tuple[str, ...]) -> list[Network | None]:
 
 
 def edge_frequencies(networks: Sequence[Network]) -> Floats:
-    """Return (n, n) [parent, child] the share of networks whose equivalence class has the edge; half if undirected."""
+    """Return (n, n) [parent, child] the share of networks with the edge; half if reversible."""
     counts = np.zeros((networks[0].n, networks[0].n))
     for network in networks:
         pattern = cpdag(network)
@@ -169,7 +170,7 @@ def edge_frequencies(networks: Sequence[Network]) -> Floats:
 
 
 def consensus(names: tuple[str, ...], frequencies: Floats) -> Network:
-    """Return the edges of more than half of the networks, most frequent first, except those that close a cycle.
+    """Return the edges of most networks, most frequent first, except those that close a cycle.
 
     Each pair of vertices is taken in its likelier direction.
     """

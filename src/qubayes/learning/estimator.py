@@ -134,7 +134,7 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log-likelihood of the rows of X; a state that `fit` did not see must be declared."""
+        """Return the mean log-likelihood of the rows of X; `states` must declare their states."""
         check_is_fitted(self, "network_")
         dataset = read(_table(X, self.reading), self.reading, like=self.network_)
         _check_states(self.network_, dataset)
@@ -178,7 +178,8 @@ def _table(X: Any, reading: ReadSettings | None) -> Any:
         and not (np.isfinite(X).all() and (np.round(X) == X).all())
     ):
         raise DataError(
-            "an array with fractions or missing values; bin it first, as with KBinsDiscretizer, or say what to do with"
+            "an array with fractions or missing values; "
+            "bin it first, as with KBinsDiscretizer, or say what to do with"
             " them: reading=ReadSettings(bins=3, missing='drop')"
         )
     return X
@@ -199,5 +200,8 @@ def _check_states(network: Network, dataset: Dataset) -> None:
             arities = f"{{{name!r}: [{found[0]!r}, ...]}}"
             remedy = f"fit with all its states declared: reading=ReadSettings(arities={arities})"
             if found[0] == MISSING_STATE:  # which `read` makes and nobody can declare
-                remedy = "drop such rows with reading=ReadSettings(missing='drop'), or fill the cells with a state"
+                remedy = (
+                    "drop such rows with reading=ReadSettings(missing='drop'), "
+                    "or fill the cells with a state"
+                )
             raise DataError(f"column {name!r} holds {found[0]!r}, which fit has not seen; {remedy}")

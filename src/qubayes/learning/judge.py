@@ -37,7 +37,7 @@ LARGEST_EXPONENT = 23.0  # logarithm of the largest Bayes factor that is printed
 
 
 class EdgeSupport(NamedTuple):
-    """An edge and the score that its child loses without it; negative for an edge that costs score."""
+    """An edge and the score that its child loses without it; negative if the edge costs score."""
 
     parent: str
     child: str
@@ -53,7 +53,7 @@ class Replacement(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """Log-likelihood of rows that nothing was learned from; probabilities fitted by bdeu on the other rows."""
+    """Log-likelihood of held-out rows; the probabilities are fitted by bdeu to the other rows."""
 
     rows: int
     network: float
@@ -92,7 +92,7 @@ class Judgement:
 
     @property
     def bayes_factor(self) -> float | None:
-        """How many times as probable the best network found is, given equal priors; None for aic and loglik.
+        """How many times as probable the best network is, with equal priors; None for aic, loglik.
 
         With bic it is an approximation.
         """
@@ -158,12 +158,13 @@ class Judgement:
         ]
         if self.outside:
             lines.append(
-                f"the parents of {some(self.outside)} were not searched: more than {most_parents}, or "
-                "against the prior knowledge"
+                f"the parents of {some(self.outside)} were not searched: "
+                f"more than {most_parents}, or against the prior knowledge"
             )
         lines.append(
-            f"{len(self.edges):,} edges, in the equivalence class {len(graph.directed):,} compelled and "
-            f"{len(graph.undirected):,} reversible; structural Hamming distance to the best network "
+            f"{len(self.edges):,} edges, in the equivalence class {len(graph.directed):,} "
+            f"compelled and {len(graph.undirected):,} reversible; "
+            "structural Hamming distance to the best network "
             f"{distance.distance}, of the classes {distance.cpdag_distance}"
         )
         if self.edges:
@@ -185,7 +186,8 @@ class Judgement:
             rows, *values = self.held_out
             this, best, empty = (f"{value / rows:,.6f}" for value in values)
             lines.append(
-                f"log-likelihood per row on {rows:,} held-out rows: {this}; best network {best}; no edges {empty}"
+                f"log-likelihood per row on {rows:,} held-out rows: {this}; best network {best}; "
+                f"no edges {empty}"
             )
         return lines
 
@@ -255,7 +257,8 @@ def judge(
     >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
     >>> table = polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20})
     >>> found = judge(table, Network(("rain", "wet", "coin"), ((), (), (0,))))
-    >>> found.optimal, [(edge.parent, edge.child, edge.nats < 0) for edge in found.edges], found.replacements[0].parents
+    >>> edges = [(edge.parent, edge.child, edge.nats < 0) for edge in found.edges]
+    >>> found.optimal, edges, found.replacements[0].parents
     (False, [('rain', 'coin', True)], ('wet',))
     """
     settings = LearnSettings.of(locals())
@@ -303,7 +306,7 @@ def judge(
 def _in_one_spelling(
     network: Network, dataset: Dataset, reading: ReadSettings | None
 ) -> tuple[Network, Dataset]:
-    """Return both with the same columns and states: the network's, unless others are declared or the data have more."""
+    """Return both with the same columns and states: declared, the network's or the data's."""
     plain = replace(network, states=None)
     if network.states is None or (reading is not None and reading.arities is not None):
         return plain, in_states_of(plain, dataset)
@@ -318,7 +321,8 @@ def _split(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]
     count = round(share * dataset.rows)
     if not 0 < count < dataset.rows:
         raise SettingError(
-            f"a share of {share:g} of {dataset.rows} rows is held out; give a number between 0 and 1 that leaves at "
+            f"a share of {share:g} of {dataset.rows} rows is held out; "
+            "give a number between 0 and 1 that leaves at "
             "least one row on both sides, or other data"
         )
     order = np.random.default_rng(seed).permutation(dataset.rows)
@@ -327,7 +331,7 @@ def _split(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]
 
 
 def _replacements(network: Network, learned: Learned, own: list[float]) -> tuple[Replacement, ...]:
-    """Return for each variable the best candidate set without its descendants, where that gains score."""
+    """Return for each variable the best set without its descendants, where that gains score."""
     candidates, names = learned.candidates, network.names
     arcs = _arcs(network)
     for child in range(network.n):

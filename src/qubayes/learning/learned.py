@@ -93,7 +93,7 @@ class Learned:
     ) -> "Subsets":
         """Return `subsets`, searched for now with these workers if they were not before.
 
-        Interrupted, it returns more subsets than needed, `complete` is false, and they are not kept."""
+        Interrupted, it returns more subsets than needed, `complete` is false; they are not kept."""
         if self.qubo.subsets is not None:
             return self.qubo.subsets
         from ..qubo import quick_subsets
@@ -126,7 +126,7 @@ class Learned:
 
     @property
     def bits(self) -> dict[str, int]:
-        """The numbers of u, r and z bits of the QUBO and their total; the QUBO itself is not made for it."""
+        """The numbers of u, r and z bits of the QUBO and their total, without making the QUBO."""
         from ..qubo import count_bits
 
         known = self.qubo.formulation
@@ -144,7 +144,7 @@ class Learned:
         write_report(self.report_contents(), path)
 
     def report_contents(self, *, bits: bool = True) -> Report:
-        """Return everything that the page shows of the result; without `bits` nothing of the QUBO."""
+        """Return what the report shows of the result; without `bits` nothing of the QUBO."""
         solution, stamp, candidates = self.solution, self.solution.stamp, self.candidates
         score_name = (
             stamp.score
@@ -162,7 +162,8 @@ class Learned:
             consensus = Consensus(confidence.samples, confidence.of_edges(confidence.consensus))
         return Report(
             network=self.network,
-            title=f"{self.source or 'Data'}: {self.dataset.n} variables, {self.dataset.rows:,} rows",
+            title=f"{self.source or 'Data'}: {self.dataset.n} variables, {self.dataset.rows:,} "
+            "rows",
             outcome=Outcome(
                 score_name=score_name, **{fact: getattr(solution, fact) for fact in facts}
             ),
@@ -232,7 +233,8 @@ class Learned:
         if self.qubo.subsets is not None:
             paper = self.paper_bits["total"]
             lines.append(
-                f"{self.bits['total']:,} bits; the paper's formulation has {paper:,} for the same subsets"
+                f"{self.bits['total']:,} bits; the paper's formulation has {paper:,} for the "
+                "same subsets"
             )
         if self.qubo.formulation is not None:
             _, energy = self.qubo.formulation.state_of(self.solution.choice)
@@ -245,7 +247,8 @@ class Learned:
         if self.confidence:
             edges, samples = len(self.confidence.consensus.edges), self.confidence.samples
             lines.append(
-                f"consensus of {samples:,} bootstrap samples: {edges:,} edges, each in more than half of them"
+                f"consensus of {samples:,} bootstrap samples: "
+                f"{edges:,} edges, each in more than half of them"
             )
         return lines
 
@@ -253,13 +256,15 @@ class Learned:
         """Return the network and what is proved of it in one line."""
         solution, edges = self.solution, sum(map(len, self.network.parents))
         edges_told = f"{edges} edge{'s' * (edges != 1)}"
-        return f"{self.dataset.n} variables, {edges_told}, score {solution.score:,.2f}, {solution.describe_gap()}"
+        gap = solution.describe_gap()
+        return f"{self.dataset.n} variables, {edges_told}, score {solution.score:,.2f}, {gap}"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the lines of `describe` and a picture of the network."""
         lines = "".join(f"<div>{escape(line)}</div>" for line in self.describe())
         picture = draw(self.network, edge_strengths(self.candidates, self.network.parents))
-        return f'{lines}<div style="max-width: 900px; max-height: 640px; overflow: auto">{picture}</div>'
+        style = "max-width: 900px; max-height: 640px; overflow: auto"
+        return f'{lines}<div style="{style}">{picture}</div>'
 
     def as_json(self) -> dict[str, Any]:
         """Return what `qubayes learn --json` prints; bits only where the QUBO was made."""
@@ -276,7 +281,7 @@ class Learned:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as the report shows it; nested values become JSON text without their empty entries."""
+    """Return a value as the report shows it; nested values as JSON without empty entries."""
     if value is None or isinstance(value, str | int | float):
         return value
     given = (
@@ -286,7 +291,7 @@ def _plain(value: Any) -> Any:
 
 
 class RunFolder:
-    """The folder of one run: the result of every finished stage, so that a stopped run can be resumed.
+    """The folder of a run: the result of every finished stage, so that the run can be resumed.
 
     It is made if it does not exist, and locked inside `with`; without a path nothing is kept.
     `run.json` holds for each file a checksum of the data, settings and version that it was made
@@ -309,7 +314,8 @@ class RunFolder:
             self._lock = lock_folder(self.path)
             if self._lock is None:
                 raise QubayesError(
-                    f"another run works in {self.path} now; wait for its end, or choose another folder"
+                    f"another run works in {self.path} now; "
+                    "wait for its end, or choose another folder"
                 )
             remove_strays(self.path)
         return self
@@ -403,7 +409,7 @@ class Outputs:
     qubo: Path | None = None  # the ending chooses the format
 
     def check(self, inputs: Iterable[Path | None] = (), run_dir: Path | None = None) -> None:
-        """Raise if a file cannot be written or would replace another one. To be asked before long work."""
+        """Raise if a file cannot be written or would replace another one, before any long work."""
         if run_dir is not None:
             RunFolder(run_dir)  # is made: outputs may go there
             inputs = [*inputs, *(run_dir / name for name in RUN_FILES)]
@@ -427,7 +433,7 @@ class Outputs:
 
     @staticmethod
     def _write_network(network: Network, path: Path) -> None:
-        """Write the network; if that fails, write its graph as JSON beside it, so that it is not lost, and raise."""
+        """Write the network; if that fails, write its graph as JSON instead, and raise."""
         try:
             write_network(network, path)
         except QubayesError as error:

@@ -114,7 +114,7 @@ def learn(
     workers: Workers | None = None,
     on_progress: OnProgress | None = None,
 ) -> Learned:
-    """Return the best network for the data, with its parameters, its bound and the result of every stage.
+    """Return the best network for the data, its parameters, its bound and the stages' results.
 
     `data` is a file (CSV, Parquet, ...), a data frame or a `Dataset`. The options up to `reading`
     are explained in `LearnSettings`, those from `missing` to `format` in `ReadSettings`: they make
@@ -172,7 +172,7 @@ def learn_with(
     on_progress: OnProgress = silent,
     outputs: Outputs | None = None,
 ) -> tuple[Learned, Written]:
-    """Return what `learn` returns, for settings that are already put together, and which files were written.
+    """Return what `learn` returns for complete settings, and which files were written.
 
     `outputs` that cannot hold a network of these variables are refused before the search.
     """
@@ -226,7 +226,7 @@ class _Pipeline:
     def run(
         self, dataset: Dataset, source: str | None, outputs: Outputs
     ) -> tuple[Learned, Written]:
-        """Run all stages in the order of the data flow. Once there are candidate sets, a first Ctrl-C loses nothing."""
+        """Run all stages in order. A first Ctrl-C after the candidate sets loses nothing."""
         self.inputs = fingerprint(dataset, self.settings.search)
         # raises for contradictions that the search would not meet
         if self.settings.knowledge is not None:
@@ -241,7 +241,7 @@ class _Pipeline:
         return replace(learned, interrupted=True) if marked else learned, written
 
     def search(self, dataset: Dataset, candidates: Candidates, source: str | None) -> Learned:
-        """Return the best network and what is asked about it; the stages after `fit` are left out once interrupted."""
+        """Return the best network and what is asked about it; if interrupted, only the network."""
         formulation = self.find_formulation(candidates)
         if self.interrupted or (formulation is None and self.needs_formulation):
             name, seed = self.settings.solver_name, self.settings.limits.seed
@@ -280,7 +280,7 @@ class _Pipeline:
         )
 
     def fit_to_limit(self, dataset: Dataset) -> None:
-        """Choose the largest search for candidate sets that fits the time limit; a resumed run keeps its choice."""
+        """Choose the largest candidate search that fits the time; a resumed run keeps its own."""
         search, limit = self.settings.search, self.settings.time_limit
 
         def make() -> dict[str, Any]:
@@ -302,7 +302,7 @@ class _Pipeline:
 
     @property
     def grows(self) -> bool:
-        """Whether parent sets are grown: no number of parents is given, and the solver searches sets by the clock."""
+        """Whether parent sets are grown, as no number of parents is given and time is limited."""
         settings = self.settings
         by_clock = settings.solver_name in ("auto", "anneal") and settings.moves is None
         return self.free and by_clock and not settings.ancestors
@@ -413,7 +413,7 @@ class _Pipeline:
         return self.with_first(found)
 
     def with_first(self, solution: Solution) -> Solution:
-        """Return the solution with the scores of the networks that were known before the solver began."""
+        """Return the solution with the scores of the networks known before the solver began."""
         if self.first is None or not self.first.trace:
             return solution
         before = self.first.trace
@@ -423,7 +423,7 @@ class _Pipeline:
 
     @property
     def limits_left(self) -> Limits:
-        """The limits of the solver, or of the list of networks, less what earlier stages took of a time limit."""
+        """The limits of the solver, or of the list of networks, less the time of earlier stages."""
         limits = self.settings.limits
         if self.settings.time_limit is None or limits.seconds is None:
             return limits
@@ -448,7 +448,7 @@ class _Pipeline:
     def with_ancestors(
         self, dataset: Dataset, candidates: Candidates, solution: Solution
     ) -> tuple[Candidates, Solution]:
-        """Return the best network with all required ancestors, and the candidate sets that it is the best of.
+        """Return the best network with all required ancestors, and the candidate sets it is from.
 
         Best first over sets of required edges. If the best network for such a set lacks a path from
         a to b, let S be b and its ancestors, or all but a and its descendants: in every network
@@ -498,7 +498,8 @@ class _Pipeline:
                     Progress("ancestors", 0.0, 1.0, f"{len(seen):,} sets of required edges")
                 )
         raise ConstraintError(
-            f"no network of at most {search.max_parents} parents has the ancestors {list(self.settings.ancestors)} and"
+            f"no network of at most {search.max_parents} parents has the ancestors "
+            f"{list(self.settings.ancestors)} and"
             " obeys the other knowledge; allow more parents or edges"
         )
 
@@ -506,7 +507,7 @@ class _Pipeline:
     def _missing_paths(
         solution: Solution, pairs: list[tuple[int, int]]
     ) -> tuple[Bools, list[tuple[int, int]]]:
-        """Return (n, n) whether the network has a path from a to b, and the pairs for which it has none."""
+        """Return (n, n) whether there is a path from a to b, and the pairs that lack one."""
         n = len(solution.parents)
         reached = reachable(
             np.array([[p in parents for parents in solution.parents] for p in range(n)], np.bool_)
@@ -524,7 +525,8 @@ class _Pipeline:
             )
         if not met:
             raise QubayesError(
-                "time limit reached before a network with all required ancestors was found; allow more time"
+                "time limit reached before a network with all required ancestors was found; "
+                "allow more time"
             )
         candidates, best = max(met, key=lambda each: each[1].score)
         reason = Reason.INTERRUPTED if interrupted else Reason.TIME
@@ -533,7 +535,7 @@ class _Pipeline:
         return candidates, replace(best, bound=max(bound, best.bound), status=status, reason=reason)
 
     def earlier_network(self, problem: "Candidates | Formulation") -> Network | None:
-        """Return the network to begin with: the first one, or that of an earlier search in this folder.
+        """Return the network to begin with: the first, or one of an earlier search in this folder.
 
         None where moves and seed alone must decide."""
         if self.first is not None:
@@ -568,7 +570,7 @@ class _Pipeline:
         return found if found and found.samples else None
 
     def end_stage(self, interrupted: bool = False) -> None:
-        """Note whether the stage was interrupted; in the next one, Ctrl-C counts as the first one again."""
+        """Note whether the stage was interrupted; Ctrl-C in the next stage counts anew."""
         pressed = self.interrupt.forget()
         self.interrupted = self.interrupted or interrupted or pressed
 

@@ -67,7 +67,7 @@ def plan(
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
 ) -> tuple[Forecast, ...]:
-    """Return what the search for candidate sets is predicted to cost, for 1 to search.max_parents parents.
+    """Return the predicted cost of the candidate search, for 1 to search.max_parents parents.
 
     Small searches are run, and the bits of their QUBO are counted; larger ones are sampled or
     extrapolated."""
@@ -114,8 +114,8 @@ def identify_file(
     Limits(time_limit)  # raises for a negative number
     if resume and smaller and time_limit is not None:
         raise SettingError(
-            f"{option('resume')} and {option('time_limit')} without {option('max_parents')}; give the number "
-            "of parents of the run that was stopped"
+            f"{option('resume')} and {option('time_limit')} without {option('max_parents')}; "
+            "give the number of parents of the run that was stopped"
         )
     if output:
         check_output(output)
@@ -154,7 +154,7 @@ def solve_candidates(
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
 ) -> Solution:
-    """Return the best network of the candidate sets; presolve and the formulation of the QUBO are done on the way.
+    """Return the best network of the candidate sets, with presolve and, if asked, the QUBO.
 
     Interrupted before the search, it returns the start.
     """
@@ -222,7 +222,7 @@ def solve_file(
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
 ) -> Solution:
-    """Return `solve_candidates` of `read_restricted`, and write the network and the score over time.
+    """Return `solve_candidates` of `read_restricted`; write the network and the trace of scores.
 
     A certificate is about a .jkl file of scores. With `names`, `knowledge` or another format, that
     file is written beside it, with the ending .jkl."""

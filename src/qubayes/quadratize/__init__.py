@@ -1,4 +1,4 @@
-"""Decomposed quadratization: any polynomial of bits as a quadratic model with few bits, and the way back."""
+"""Decomposed quadratization: any polynomial of bits as a quadratic model with few bits."""
 
 import sys
 from types import ModuleType

@@ -1,4 +1,4 @@
-"""Families of sets that represent terms (Assumptions 1 to 3 of the paper), on bit masks of variables.
+"""Families of sets that represent terms (paper, Assumptions 1 to 3), on bit masks of variables.
 
 `holds` checks a family by definition. `reduce_space` is the paper's Algorithm 1: which sets are in
 a smallest family, and which may be. Proofs are in docs/quadratization.md."""
@@ -81,7 +81,7 @@ def singletons(terms: Iterable[Mask]) -> set[Mask]:
 
 
 def closures(family: Iterable[Mask]) -> dict[int, Mask]:
-    """Return element -> intersection of the sets that hold it, by element. Of terms it is the element's core."""
+    """Return for each element the intersection of the sets that hold it (of terms: its core)."""
     result: dict[int, Mask] = {}
     for mask in family:
         for element in bits(mask):
@@ -90,7 +90,7 @@ def closures(family: Iterable[Mask]) -> dict[int, Mask]:
 
 
 def possible_roots(family: Collection[Mask]) -> set[Mask]:
-    """Return the sets of the family of which Assumption 2 demands nothing: the closures of their elements.
+    """Return the sets of which Assumption 2 demands nothing: the closures of their elements.
 
     A set has a minimal cover by two or more others iff each of its elements lies in a set of the
     family that does not contain it (Lemma 1), so it has none iff it is the closure of one of its
@@ -125,7 +125,7 @@ class SubsetIndex:
         return sorted((s for s in others if s & ~mask == 0 and s != mask), reverse=True)
 
     def pairs(self, mask: Mask) -> Iterator[Pair]:
-        """Yield the pairs of other sets of the family whose union is the given set, in a fixed order."""
+        """Yield the pairs of other sets of the family whose union is this set, in a fixed order."""
         return ((b, a) for a, b in combinations(self.inside(mask), 2) if a | b == mask)
 
     def first_pair(self, mask: Mask) -> Pair | None:
@@ -134,7 +134,7 @@ class SubsetIndex:
 
 
 def holds(family: Collection[Mask], terms: Iterable[Mask], assumptions: Assumptions) -> bool:
-    """Return whether the family satisfies Assumption 1, 2 unless terms are exclusive, and 3 if conventional."""
+    """Return whether the family satisfies Assumptions 1, 2 (shared terms) and 3 (conventional)."""
     index, terms = SubsetIndex(family), list(terms)
     if not all(term in index.family or index.first_pair(term) for term in terms):
         return False
@@ -149,7 +149,7 @@ def holds(family: Collection[Mask], terms: Iterable[Mask], assumptions: Assumpti
 def decompose(
     family: Collection[Mask], terms: Iterable[Mask], assumptions: Assumptions
 ) -> Decomposition:
-    """Return a decomposition by the family; terms use couplers that the splits need anyway where possible."""
+    """Return a decomposition by the family; terms use couplers of the splits where possible."""
     index, roots = SubsetIndex(family), possible_roots(family)
     splits: dict[Mask, Pair] = {}
     coupled: set[Pair] = set()
@@ -199,7 +199,7 @@ def nested_roots(roots: Collection[Mask]) -> list[Pair]:
 
 
 class MergedTerms(NamedTuple):
-    """Terms over classes of twins, elements that lie in the same terms: some smallest family never separates them."""
+    """Terms over classes of twins, which lie in the same terms; some optimum keeps them whole."""
 
     classes: tuple[Mask, ...]  # class -> its elements
     terms: tuple[Mask, ...]  # over classes
@@ -228,7 +228,7 @@ def merge_twins(terms: Sequence[Mask], assumptions: Assumptions) -> MergedTerms:
 
 
 class SearchSpace(NamedTuple):
-    """Result of the paper's Algorithm 1: sets of every smallest family, sets to choose from, terms still open."""
+    """Result of the paper's Algorithm 1: sets of every smallest family, choices, open terms."""
 
     closed: frozenset[Mask]  # V_close: singletons only
     open_terms: tuple[Mask, ...]  # W_open
@@ -257,7 +257,7 @@ def reduce_space(terms: Sequence[Mask], assumptions: Assumptions) -> SearchSpace
 
 
 def closed_sets(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
-    """Return sets of every smallest family: row 2 of the paper's Algorithm 1, read as the paper's text explains it.
+    """Return sets of every smallest family: row 2 of the paper's Algorithm 1, by its text.
 
     A term of two or more elements has a second representation by its open subsets, so row 2 closes
     the singletons among the terms. Assumption 2 also requires {e} if the core of e is {e} and e is
@@ -273,12 +273,12 @@ def closed_sets(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
 
 
 def pairs_estimate(terms: Iterable[Mask]) -> int:
-    """Return about how many pairs of sets the integer program has: 3^k / 2 for a subset of k elements of a term."""
+    """Return about how many pairs the integer program has: 3^k / 2 for k elements of a term."""
     return sum(4 ** term.bit_count() // 2 for term in terms)
 
 
 def simple_bound(terms: Sequence[Mask], assumptions: Assumptions) -> int:
-    """Return a lower bound of the number of sets: the counting bound, or closed sets and products that terms need.
+    """Return a lower bound of the number of sets: by counting, or closed sets and products.
 
     A term of k closed elements is built from singletons by k - 1 unions of two, if every set splits
     down to them. Only the last, the term itself, need not be in the family. Terms of three
@@ -292,7 +292,7 @@ def simple_bound(terms: Sequence[Mask], assumptions: Assumptions) -> int:
 
 
 def triangle_bound(triples: Iterable[Mask], elements: Collection[int]) -> int:
-    """Return a lower bound on the number of pairs in the family, if it holds the singletons of the elements.
+    """Return a lower bound on the number of pairs in the family, if it holds the singletons.
 
     Each term of three such elements has a pair of the family inside it. So the other pairs of s
     elements are a graph whose triangles are *gaps*, triples that are not terms. If no pair lies in

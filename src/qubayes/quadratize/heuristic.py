@@ -110,7 +110,9 @@ def _merge_runs(terms: Sequence[Mask]) -> list[set[Mask]]:
 
 
 def parity_pairs(terms: Iterable[Mask]) -> set[Mask] | None:
-    """Return the fewest pairs of one colour inside terms, over parity colourings; None if there are none to compare.
+    """Return the fewest pairs of one colour inside terms, over parity colourings.
+
+    None if there are none to compare.
 
     In a parity colouring each term of degree four has an even number of variables of either colour.
     So it splits into two pairs of one colour, and of three variables two have the same colour."""
@@ -153,7 +155,7 @@ def _colouring_basis(terms: Sequence[Mask]) -> list[list[int]]:
 
 
 def grown_products(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
-    """Return products for terms of degree four or less; the search takes in few variables at a time."""
+    """Return products for terms of degree four or less, searched for few variables at a time."""
     terms = [t for t in terms if t.bit_count() > 2]
     order = _growth_order(terms)
     kept = 0
@@ -198,7 +200,7 @@ def _growth_order(terms: Sequence[Mask]) -> list[int]:
 
 
 def merge_frequent(terms: Iterable[Mask], run: int = 0) -> set[Mask]:
-    """Return products from repeatedly replacing the pair of factors that most terms share by one factor.
+    """Return products from repeatedly replacing the pair of factors that most terms share.
 
     Ties go to the smaller pair in run 0, to a pair drawn with the run's number in other runs.
     """
@@ -240,7 +242,7 @@ class _Merging:
             self.users[pair].add(number)
 
     def merge(self, pair: Pair) -> list[Pair]:
-        """Replace the pair by its product in all terms that use it; return the pairs with the product, ascending."""
+        """Replace the pair by its product in all terms that use it; return the pairs with it."""
         product = pair[0] | pair[1]
         touched: set[Pair] = set()
         for number in sorted(self.users[pair]):

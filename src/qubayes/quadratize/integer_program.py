@@ -33,7 +33,7 @@ from .decomposition import (
 
 
 class MixedProgram:
-    """A mixed-integer program with columns in [0, 1], collected row by row and given to HiGHS at once."""
+    """A mixed-integer program with columns in [0, 1], collected by rows and solved by HiGHS."""
 
     def __init__(self) -> None:
         self.costs: list[float] = []
@@ -62,7 +62,7 @@ class MixedProgram:
     def solve(
         self, time_limit: float, start: Collection[int] | None
     ) -> tuple[Floats | None, int, bool]:
-        """Return values of the columns (or None), a lower bound of the cost, and "they are optimal".
+        """Return values of the columns (or None), a lower bound of the cost, and "it is optimal".
 
         `start` names the integer columns that are 1 in a known solution. Costs are whole numbers.
         """
@@ -241,7 +241,7 @@ def fewest_couplers(
     extra_sets: int,
     time_limit: float,
 ) -> FewestCouplers:
-    """Return the decomposition with the fewest couplers; it may have `extra_sets` more than `start`.
+    """Return the decomposition with the fewest couplers, of at most `extra_sets` more than `start`.
 
     For Assumptions 1 and 2. Couplers are those that `decomposition.couplers` returns for the
     penalty."""
@@ -302,7 +302,7 @@ class _CouplerProgram:
         return self.couplers[pair]
 
     def _add_unions(self, kind: dict[tuple[Mask, Pair], int], mask: Mask) -> list[int]:
-        """Add columns for the pairs whose union is the set; a pair needs its sets and their couplers."""
+        """Add columns for the pairs whose union is the set; each needs its sets and couplers."""
         parts = in_order(proper_subsets(mask))
         used: dict[Mask, list[int]] = defaultdict(list)
         result = []
@@ -321,7 +321,7 @@ class _CouplerProgram:
         return result
 
     def _add_roots(self) -> None:
-        """Add roots, closures of their elements; nested roots without a root between them are coupled."""
+        """Add roots, closures of their elements; couple nested roots with no root between them."""
         witnesses: dict[Mask, list[int]] = defaultdict(list)
         for element, core in closures(self.terms).items():
             allowed = (core, *proper_subsets(core))

@@ -56,7 +56,7 @@ def improve(rows: OptionRows, chosen: Bools, steps: int) -> Bools:
 
 
 def first_state(rows: OptionRows, chosen: Bools) -> tuple[SetUses, ChoiceState]:
-    """Return the rows seen from the sets, and the state at first, in which all rows are satisfied."""
+    """Return the rows seen from the sets, and the first state, in which all are satisfied."""
     sets = len(chosen)
     count = len(rows.guard)
     both = np.concatenate([rows.first, rows.second])
@@ -164,7 +164,7 @@ def _gain(rows: OptionRows, uses: SetUses, state: ChoiceState, candidate: int) -
 
 @inner
 def _set_to_drop(rows: OptionRows, uses: SetUses, state: ChoiceState, step: int) -> int:
-    """Return the set of least gain among a few chosen ones, unchanged for two steps; oldest first."""
+    """Return the set of least gain among a few, unchanged for two steps; of equals the oldest."""
     best = -1
     least = 0
     for _ in range(TRIED):

@@ -53,8 +53,8 @@ class Quadratic:
     def add_product_penalty(self, off: float, on: float, product: Mask, parts: Pair) -> None:
         """Add `off` if product = 0 with both parts 1, at least `on` if it is 1 without both.
 
-        A product that is right adds 0. off = on = kappa gives kappa (q_j q_k - 2 q_j q_i - 2 q_k q_i
-        + 3 q_i) of the paper's Lemma `barc1`."""
+        A product that is right adds 0. off = on = kappa gives
+        kappa (q_j q_k - 2 q_j q_i - 2 q_k q_i + 3 q_i) of the paper's Lemma `barc1`."""
         self.add(off, *parts)
         for part in parts:
             self.add(-(off + on), part, product)
@@ -67,7 +67,7 @@ class Quadratic:
 
 
 def tight_quadratic(decomposition: Decomposition, coefficients: Mapping[Mask, float]) -> Quadratic:
-    """Return g2 with the smallest penalty proved to suffice: one split for each set, and nested roots.
+    """Return g2 with the smallest penalty proved enough: one split for each set, nested roots.
 
     Each part of the penalty weighs the sum of the coefficients that a wrong bit there could
     withhold (> 0) or collect (< 0)."""
@@ -141,7 +141,7 @@ class ExclusiveQuadratic(NamedTuple):
 def exclusive_quadratic(
     sets: Sequence[Mask], coefficients: Mapping[Mask, float]
 ) -> ExclusiveQuadratic:
-    """Return g2 for exclusive terms, as for Bayesian networks: one or two active sets cost f of their union.
+    """Return g2 for exclusive terms (Bayesian networks): two active sets cost f of their union.
 
     With k >= 3 active sets and the best z the penalty is xi (k - 1)(k - 2) / 2. It lifts them above
     f of every union of two sets if xi > top + 3 a + 3 b, where -a and -b bound the linear and
@@ -179,7 +179,7 @@ def _membership(masks: Iterable[Mask], width: int) -> Bools:
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
-    """g1: a variable is 1 iff the bit of a read set that holds it is 1. Variables in no term are 0."""
+    """g1: a variable is 1 iff the bit of a read set that holds it is 1; in no term, it is 0."""
 
     variables: tuple[Variable, ...]  # of the polynomial
     bits: tuple[Variable, ...]  # label of the bit of each set
@@ -200,7 +200,7 @@ class Decoder:
         return dict(zip(self.variables, map(int, self.decode_rows(row)[0]), strict=True))
 
     def decode_rows(self, rows: AnyArray) -> npt.NDArray[np.int8]:
-        """Return states of `variables`, one in each row, for states of `labels`, one in each row."""
+        """Return states of `variables`, one in each row, for states of `labels` in rows."""
         members = self._members()
         members[~np.array(self.read, dtype=np.bool_)] = 0.0
         return (rows[:, : len(self.bits)].astype(np.float32) @ members > 0).astype(np.int8)
@@ -350,7 +350,7 @@ def _ranked(sets: Iterable[Mask], order: Sequence[int]) -> dict[Mask, list[int]]
 
 
 def _labels_of(sets: Iterable[tuple[Variable, ...]], taken: set[Variable]) -> list[Variable]:
-    """Return the label of the bit of each set; products get new ones, which are added to `taken`."""
+    """Return the label of the bit of each set; products get new ones, also added to `taken`."""
     labels: list[Variable] = []
     for own in sets:
         labels.append(own[0] if len(own) == 1 else _unused("*".join(map(str, own)), taken))

@@ -1,4 +1,4 @@
-"""Pseudo-Boolean polynomials of bits, checked and with equal terms merged; their canonical order."""
+"""Pseudo-Boolean polynomials of bits, checked and with equal terms merged; canonical order."""
 
 import math
 from collections import defaultdict
@@ -25,7 +25,7 @@ REFINEMENT_WORK = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class Polynomial:
-    """f(p) = constant + sum over terms V of coefficient(V) * prod over i in V of p_i, with bits p."""
+    """f(p) = constant + sum over terms V of coefficient(V) * prod over i in V of bits p_i."""
 
     variables: tuple[Variable, ...]  # sorted; also those that only occur with coefficient 0
     terms: tuple[Term, ...]  # degree 1 and more, sorted, all different
@@ -76,7 +76,7 @@ def as_polynomial(given: Any) -> Polynomial:
 
 
 def from_terms(pairs: Iterable[tuple[Any, Any]]) -> Polynomial:
-    """Return the polynomial with the given (coefficient, variables) pairs; their order does not matter."""
+    """Return the polynomial with the given (coefficient, variables) pairs, in any order."""
     sums: dict[frozenset[Variable], list[float]] = {}
     for coefficient, variables in pairs:
         term = _checked_term(variables)
@@ -153,14 +153,14 @@ def read_polynomial(path: str | Path) -> Polynomial:
 
 
 class CanonicalOrder(NamedTuple):
-    """Variables in an order that depends on the structure of the polynomial alone, not on labels."""
+    """Variables in an order that depends on the structure of the polynomial, not on labels."""
 
     order: tuple[int, ...]  # position -> index of the variable
     structural: bool  # False: the work limit was reached and labels broke some ties
 
 
 def canonical_order(polynomial: Polynomial) -> CanonicalOrder:
-    """Return the canonical order: relabelled polynomials have the same one, up to relabelling, if `structural`.
+    """Return the canonical order; if `structural`, the same for relabelled polynomials.
 
     Colour refinement: a term's colour is its coefficient with the colours of its variables, a
     variable's colour is the multiset of the colours of its terms. Ties that remain are broken by
@@ -237,7 +237,7 @@ class _Refinement:
         return colours
 
     def descend(self, colours: list[int], fixed: tuple[int, ...]) -> None:
-        """Visit the leaves below a stable colouring, in which the fixed variables were singled out."""
+        """Visit the leaves below a stable colouring in which these variables were singled out."""
         while True:
             cells = _cells(colours)
             tied = next((cell for cell in cells if len(cell) > 1), None)
@@ -268,7 +268,7 @@ class _Refinement:
         return apart
 
     def visit(self, order: list[int]) -> None:
-        """Keep the order if its certificate is the smallest so far; if it is the same, the symmetry."""
+        """Keep the order if its certificate is the smallest so far; if equal, keep the symmetry."""
         self.work -= len(self.in_terms.members)
         place = {variable: position for position, variable in enumerate(order)}
         placed = (tuple(sorted(map(place.__getitem__, term))) for term in self.ranks)
@@ -280,7 +280,7 @@ class _Refinement:
             self.best_order = order
 
     def reachable(self, tried: list[int], fixed: tuple[int, ...], variable: int) -> bool:
-        """Return whether symmetries that keep the fixed variables take a tried variable to this one."""
+        """Return whether a symmetry that keeps the fixed variables maps a tried one to this one."""
         maps = [symmetry for symmetry in self.symmetries if all(symmetry[v] == v for v in fixed)]
         orbit = list(tried)
         for member in orbit:  # grows while it is read

@@ -135,7 +135,7 @@ def quadratize(
     penalty: Penalty = "tight",
     time_limit: float = 120.0,
 ) -> Quadratization:
-    """Return the decomposed quadratization of a polynomial of bits with the fewest bits that the mode finds.
+    """Return the decomposed quadratization of a polynomial with the fewest bits the mode finds.
 
     assumptions: "general" (Assumptions 1 and 2), "conventional" (and 3: every variable keeps its
         own bit), or "terms-exclusive" (1 only; the caller knows that in every state that matters
@@ -288,7 +288,7 @@ class FamilyChoice(NamedTuple):
 def choose_family(
     terms: Sequence[Mask], assumptions: Assumptions, mode: Mode, deadline: float
 ) -> FamilyChoice:
-    """Return a family for the terms, proved smallest where the mode, the size and the time allow it."""
+    """Return a family for the terms, proved smallest where mode, size and time allow it."""
     merged = merge_twins(terms, assumptions)
     bound, pairs = simple_bound(merged.terms, assumptions), pairs_estimate(merged.terms)
     small = mode != "greedy" and pairs <= COMFORTABLE
@@ -320,7 +320,7 @@ def choose_family(
 
 
 def _choose(task: _Prepared, given: Any, mode: Mode, deadline: float) -> FamilyChoice:
-    """Return the family; dimod's for the polynomial as given if that is smaller and nothing is proved."""
+    """Return the family, or dimod's for the same input if that is smaller and no proof is lost."""
     terms = tuple(task.coefficients)
     choice = choose_family(terms, task.assumptions, mode, deadline)
     if choice.proved or task.assumptions == "terms-exclusive":
@@ -343,7 +343,7 @@ def _choose(task: _Prepared, given: Any, mode: Mode, deadline: float) -> FamilyC
 
 
 def dimod_family(given: Any, masks: Mapping[Variable, Mask]) -> set[Mask]:
-    """Return the family of `dimod.make_quadratic` on the same input; `masks` are the bits of its variables.
+    """Return the family of `dimod.make_quadratic` on the same input, as masks of variables.
 
     dimod breaks ties by hash order, so its family may change with PYTHONHASHSEED.
     """
@@ -406,7 +406,7 @@ class DecomposedQuadratizationComposite(ComposedPolySampler):
         initial_state: Mapping[Variable, int] | None = None,
         **parameters: Any,
     ) -> dimod.SampleSet:
-        """Sample a `dimod.BinaryPolynomial` by the child sampler, which takes all further parameters.
+        """Sample a `dimod.BinaryPolynomial` by the child sampler, which takes further parameters.
 
         `quadratize_options` are keywords of `quadratize`. `initial_state` is a state of the
         polynomial's variables. `keep_penalty_variables` adds the bits of the model that are not
@@ -417,7 +417,9 @@ class DecomposedQuadratizationComposite(ComposedPolySampler):
             raise SettingError(
                 f"quadratize_options has {sorted(unknown)}; allowed are {', '.join(OPTION_NAMES)}"
             )
-        binary = poly.to_binary(copy=True) if poly.vartype is dimod.SPIN else poly  # type: ignore[no-untyped-call]
+        binary = poly
+        if poly.vartype is dimod.SPIN:
+            binary = poly.to_binary(copy=True)  # type: ignore[no-untyped-call]
         result = quadratize(binary, **(quadratize_options or {}))
         if initial_state is not None:
             if poly.vartype is dimod.SPIN:
@@ -439,7 +441,7 @@ class DecomposedQuadratizationComposite(ComposedPolySampler):
 def _decoded(
     answer: dimod.SampleSet, poly: BinaryPolynomial, result: Quadratization, keep: bool
 ) -> dimod.SampleSet:
-    """Return the child's samples in the polynomial's variables; other vectors of the child are kept."""
+    """Return the child's samples in the polynomial's variables, with its other vectors."""
     decoder = result.decoder
     place = {label: column for column, label in enumerate(answer.variables)}
     rows = answer.record.sample[:, [place[label] for label in decoder.labels]] > 0

@@ -99,7 +99,7 @@ class Growth:
         return solve(self.candidates(), "anneal", limits=limits, start=self.network)
 
     def _begin(self) -> None:
-        """Score all pairs; search the best network of at most one parent, or begin with the given one."""
+        """Score all pairs; search the best network of at most one parent, or use the given one."""
         n = len(self._names)
         self._report(f"scoring all pairs of {n:,} variables")
         self._sets.start()

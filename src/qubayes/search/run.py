@@ -53,7 +53,7 @@ WHERE_BASELINES_ARE = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a solver ends. Seconds depend on the machine; a number of moves with a seed gives the same result anywhere.
+    """When a solver ends. Moves with a seed give the same result anywhere; seconds do not.
 
     Each solver says what it counts as a move. Without `seconds` only `moves`, or a proof, ends the
     run."""
@@ -79,7 +79,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a solver ended: a sentence for the user, its search statistics (moves, nodes, cuts), and its certificate."""
+    """How a solver ended: a sentence, its statistics (moves, nodes, cuts) and its certificate."""
 
     status: str
     statistics: dict[str, Any] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Solver(Protocol):
     counts: ClassVar[str]  # what `Limits.moves` counts; "" if the solver has no such count
 
     def prepare(self) -> "Solver":
-        """Return the solver with its packages and files loaded and its kernels compiled; called before the clock.
+        """Return the solver, with packages loaded and kernels compiled before the clock starts.
 
         A solver with nothing to load returns itself. One whose packages or files are missing raises
         a `QubayesError`."""
@@ -109,7 +109,7 @@ class Solver(Protocol):
 
 
 def registered() -> dict[str, str]:
-    """Return "module:class" of each solver by its name: those of SOLVERS, then those of other packages."""
+    """Return "module:class" of each solver by name: those of SOLVERS, then of other packages."""
     added = {
         point.name: point.value for point in entry_points(group=GROUP) if point.name not in SOLVERS
     }
@@ -117,7 +117,7 @@ def registered() -> dict[str, str]:
 
 
 def name_for(name: str, moves: int | None) -> str:
-    """Return the name of the solver: `auto` is `anneal` where moves are counted, since a proof counts none."""
+    """Return the name of the solver: `auto` becomes `anneal` where moves are counted."""
     return "anneal" if name == "auto" and moves is not None else name
 
 
@@ -165,7 +165,7 @@ class Formulated(Protocol):
         """The candidate sets."""
 
     def state_of(self, choice: npt.ArrayLike, /) -> tuple[Bools, float]:
-        """Return (bits, energy) of the network with these candidate sets; the energy is checked to be -score."""
+        """Return (bits, energy) of the network with these sets; the energy must be -score."""
 
 
 def problem_candidates(problem: Candidates | Formulated) -> Candidates:
@@ -174,7 +174,7 @@ def problem_candidates(problem: Candidates | Formulated) -> Candidates:
 
 
 def check(candidates: Candidates) -> None:
-    """Raise unless there is a network: each vertex has a set, all scores are finite, required edges form no cycle."""
+    """Raise unless each vertex has a set, scores are finite and required edges form no cycle."""
     names = candidates.names
     if (candidates.families.sizes < 1).any():
         name = names[int(np.argmin(candidates.families.sizes))]
@@ -187,8 +187,8 @@ def check(candidates: Candidates) -> None:
             int(np.searchsorted(candidates.families.vertex_start, infinite[0], side="right")) - 1
         )
         raise QubayesError(
-            f"a candidate set of {names[vertex]!r} scores {candidates.scores[infinite[0]]}; allowed are finite "
-            "numbers: leave out sets that may not be used"
+            f"a candidate set of {names[vertex]!r} scores {candidates.scores[infinite[0]]}; "
+            "allowed are finite numbers: leave out sets that may not be used"
         )
     if cycle := find_cycle([candidates.base(vertex) for vertex in range(candidates.n)]):
         path = cycle_path(cycle, names)
@@ -204,7 +204,7 @@ def warm_up(
     moves: int | None = 1,
     formulate: Callable[[Candidates], Any] | None = None,
 ) -> None:
-    """Run a solver with its default settings once on a small example, so that its kernels are compiled.
+    """Run a solver with default settings on a small example, so that its kernels are compiled.
 
     Solvers call it in `prepare`; one that takes a formulation says how to `formulate` the example.
     """
@@ -216,7 +216,7 @@ def warm_up(
 
 
 class Run:
-    """Limits, clock and the best network so far; made by `solve`, used by solvers and their threads.
+    """Limits, clock and the best network so far; shared by `solve`, solvers and their threads.
 
     Solvers often ask a stop made by `until`, or `over` (kernels run in slices of a few hundredths
     of a second, or read `stop`). They call `offer` with every better network, `tighten` with every
@@ -295,7 +295,7 @@ class Run:
         return math.fsum(self.candidates.scores[np.asarray(choice)].tolist())
 
     def offer(self, choice: npt.ArrayLike) -> bool:
-        """Keep a copy of this network (a candidate set's number for each vertex) if it is the best so far."""
+        """Keep a copy of this network (the numbers of its sets) if it is the best so far."""
         score = self.score_of(choice)
         with self._lock:
             if score <= self.score:
@@ -320,7 +320,7 @@ class Run:
     def report(
         self, note: str = "", *, done: float | None = None, total: float | None = None
     ) -> None:
-        """Report progress, at most ten times a second: the part `done` of a `total` if given, else of the time."""
+        """Report progress, ten times a second at most: `done` of `total`, or the share of time."""
         now = self.elapsed
         if now - self._reported < REPORT_EVERY:
             return

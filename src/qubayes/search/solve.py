@@ -41,7 +41,7 @@ _LARGEST = 1e300  # number in a file; a whole number beyond the floats would be 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The best network that a solver found. Its score is the exactly rounded sum of its candidate sets' scores."""
+    """The best network found. Its score is the exactly rounded sum of its sets' scores."""
 
     names: tuple[str, ...]
     parents: tuple[VertexSet, ...]
@@ -106,7 +106,8 @@ class Solution:
         edges, gain = sum(map(len, self.parents)), self.score - self.empty_score
         lines = [
             f"score {self.score:,.6f} ({kind}), {gain:,.6f} above the graph without optional edges",
-            f"{self.describe_gap()}; {edges:,} edge{'s' * (edges != 1)} among {len(self.names)} variables",
+            f"{self.describe_gap()}; {edges:,} edge{'s' * (edges != 1)} among {len(self.names)} "
+            "variables",
         ]
         if self.energy is not None and self.bits is not None:
             lines.append(
@@ -175,7 +176,7 @@ class Solution:
 
 
 def write_solution(solution: Solution, path: str | Path) -> None:
-    """Write what `--json` prints, the choice and the trace as JSON; the file is complete or absent."""
+    """Write what `--json` prints, the choice and the trace as JSON, completely or not at all."""
     value = {
         **solution.as_json(),
         "seconds": solution.seconds,
@@ -190,7 +191,7 @@ def write_solution(solution: Solution, path: str | Path) -> None:
 def solution_of(
     problem: Candidates | Formulated, choice: Ints, *, bound: float, **facts: Any
 ) -> Solution:
-    """Return the solution with these candidate sets; score, energy and network are computed from them."""
+    """Return the solution with these candidate sets; compute score, energy and network."""
     candidates = problem_candidates(problem)
     parents, score = candidates.parents_at(choice), math.fsum(candidates.scores[choice].tolist())
     bits, energy = (None, None) if isinstance(problem, Candidates) else problem.state_of(choice)
@@ -209,7 +210,7 @@ def solution_of(
 
 
 def read_solution(path: str | Path, problem: Candidates | Formulated) -> Solution:
-    """Return the solution that was written for this problem; its score and energy are computed again."""
+    """Return the solution written for this problem; score and energy are computed again."""
     value = json_object(read_text(path))
     choice = _choice_in(value, path, problem_candidates(problem))
     trace = value.get("trace")
@@ -245,7 +246,7 @@ def read_solution(path: str | Path, problem: Candidates | Formulated) -> Solutio
 
 
 def _choice_in(value: dict[str, Any], path: str | Path, candidates: Candidates) -> Ints:
-    """Return the candidate sets that the file of a solution names; raise unless they form a network."""
+    """Return the sets that a solution's file names; raise unless they form a network."""
     choice: Any = value.get("choice")
     is_list = isinstance(choice, list) and all(type(each) is int for each in choice)
     if not is_list or len(choice) != candidates.n:
@@ -280,14 +281,15 @@ def solve(
     reached; `bound_seconds` are spent on finding one before the search.
 
     Solvers of the QUBO (`digital`, `sa`, `dimod`) need a formulation; the others take it or the
-    candidates alone. All run on threads of this process. With a formulation the result has its bits, and their energy
-    is checked to be -score. A search that is interrupted, by Ctrl-C or by `interrupt.press()` from
-    another thread, returns the best network so far. Kernels are compiled, and packages and files
-    loaded, before the time limit begins.
+    candidates alone. All run on threads of this process. With a formulation the result has its
+    bits, and their energy is checked to be -score. A search that is interrupted, by Ctrl-C or by
+    `interrupt.press()` from another thread, returns the best network so far. Kernels are compiled,
+    and packages and files loaded, before the time limit begins.
 
     >>> from qubayes.candidates import example
     >>> best = solve(example(), "exact")
-    >>> found = solve(example(), "anneal", limits=Limits(seconds=None, moves=1000, seed=1), bound=best.bound)
+    >>> limits = Limits(seconds=None, moves=1000, seed=1)
+    >>> found = solve(example(), "anneal", limits=limits, bound=best.bound)
     >>> best.status, found.proved, found.score == best.score
     ('optimal', True, True)
     """
@@ -373,7 +375,8 @@ def _start(candidates: Candidates, network: Network | None) -> Ints | None:
     missing = set(candidates.names) ^ set(network.names)
     if missing:
         raise QubayesError(
-            f"{min(missing)!r} is in only one of the candidates and the starting network; give one of the same"
+            f"{min(missing)!r} is in only one of the candidates and the starting network; "
+            "give one of the same"
         )
     place = {name: vertex for vertex, name in enumerate(candidates.names)}
     allowed = np.zeros((candidates.n, candidates.n), np.bool_)
@@ -405,8 +408,8 @@ def _search(solver: Solver, problem: Any, run: Run) -> Ending:
             ending = Ending("")
     if (run.choice < 0).any() or find_cycle(run.candidates.families.sets_at(run.choice)):
         raise AssertionError(
-            f"internal error: {solver.name} returned a network with a cycle or without a required parent; please "
-            "report it"
+            f"internal error: {solver.name} returned a network with a cycle or without a "
+            "required parent; please report it"
         )
     if run.interrupt:
         return replace(ending, status=Reason.INTERRUPTED.sentence, reason=Reason.INTERRUPTED)

@@ -85,7 +85,7 @@ class Replica(NamedTuple):
 def replica_from(
     qubo: Qubo, bits: AnyArray, groups: BitGroups, most: int, seeds: np.random.SeedSequence
 ) -> Replica:
-    """Return the replica that begins at this state, with at most `most` active bits in each group."""
+    """Return the replica at this state, with at most `most` active bits in each group."""
     walk = walk_from(qubo, bits, keep_best=True)
     sums = np.concatenate([[0], np.cumsum(np.asarray(bits) != 0)])
     slack = most - (sums[groups.last] - sums[groups.first])
@@ -133,7 +133,7 @@ def _try_some(replica: Replica, beta: float) -> Any:
 
 @inlined
 def _try_rest(replica: Replica, beta: float) -> int:
-    """Return a random accepted bit of those that `_try_some` did not try; -1 if none is accepted."""
+    """Return a random accepted bit that `_try_some` did not try; -1 if none is accepted."""
     offset = replica.offset[0]
     n = len(replica.seen) - 2
     found = 0
@@ -290,10 +290,11 @@ class Tempering:
 
 @dataclass(frozen=True, slots=True)
 class Digital:
-    """Parallel trial with replica exchange; two active subsets a vertex (paper, Appendix D.4).
+    """Parallel trial with replica exchange, for at most two subsets a vertex (paper, Appendix D.4).
 
     Every flip is tried and one of the accepted is made. Replicas at several temperatures, which
-    fall from the first to the last, are exchanged. Their number does not depend on that of threads."""
+    fall from the first to the last, are exchanged. Their number does not depend on the
+    threads."""
 
     first_temperature: float = 30.0
     last_temperature: float = 1.0
@@ -320,7 +321,7 @@ class Digital:
         return self
 
     def __call__(self, formulation: Formulation, run: Run, /) -> Ending:
-        """Search with all replicas; offer their best states, each after a descent of the complete QUBO."""
+        """Search with all replicas; offer their best states after a descent of the whole QUBO."""
         model = FlipModel.of(formulation.qubo)
         offers = NetworkOffers(formulation, run)
         cost = offer_first(offers, model, start_state(formulation, run))

@@ -37,8 +37,14 @@ SCHEDULES = ("geometric", "linear", "custom")
 # What samplers call their time limit, and how many of its units a second has.
 TIME_LIMITS = {"time_limit": 1.0, "timeout": 1000.0}
 _COMMON = (
-    "seed", "time_limit", "threads", "initial_states", "initial_states_generator", "interrupt_function", "progress",
-)  # fmt: skip
+    "seed",
+    "time_limit",
+    "threads",
+    "initial_states",
+    "initial_states_generator",
+    "interrupt_function",
+    "progress",
+)
 
 
 class SimulatedAnnealingSampler(Sampler, Initialized):
@@ -69,7 +75,7 @@ class SimulatedAnnealingSampler(Sampler, Initialized):
         randomize_order: bool = False,
         **parameters: Any,
     ) -> dimod.SampleSet:
-        """Return the states at the end of `num_reads` annealings; the reads run in parallel threads.
+        """Return the states at the end of `num_reads` annealings, which run in parallel threads.
 
         A read makes `num_sweeps` (1000 without a time limit) from the first to the last inverse
         temperature of `beta_range`, or one for each of `beta_schedule` with type `custom`. With
@@ -381,7 +387,7 @@ def _row_sums(qubo: Qubo, entries: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class DimodSampler:
-    """A sampler of `dimod.BinaryQuadraticModel`s: an object, or "module:Class" to be made without arguments.
+    """A sampler of dimod's models: an object, or "module:Class" to be made without arguments.
 
     `parameters` (a mapping, or JSON) are passed to its `sample`; so are the run's time limit if the
     sampler has a parameter `time_limit` (seconds) or `timeout` (milliseconds), the seed if it has

@@ -1,4 +1,4 @@
-"""Single flips of a QUBO's bits: a try costs O(1), a flip O(degree). Schedules and threads of the annealers.
+"""Single flips of a QUBO's bits (a try O(1), a flip O(degree)); schedules and threads.
 
 Weights are kept in 32 bits where no state's energy changes by more than a tolerance (0: where all
 are exact), since on dense models the time of a flip is that of reading its row. Fields and energies
@@ -234,7 +234,7 @@ def descend(model: FlipModel, bits: AnyArray) -> Bools:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Inverse temperatures: `geometric` or `linear` from first to last, or `custom`, each in turn."""
+    """Inverse temperatures: `geometric` or `linear` from first to last, or `custom` ones."""
 
     betas: Floats
     kind: str = "geometric"

@@ -226,7 +226,7 @@ class Read:
             self.moves.make(self._betas[-1:], rest, self.halt)
 
     def follow(self, model: FlipModel, offers: NetworkOffers) -> bool:
-        """Anneal and offer the best state after each share; return whether the last was repaired."""
+        """Anneal; offer the best state after each share; return whether the last was repaired."""
         best = known = self.moves.best
         for share in range(1, SHARES + 1):
             best = self.advance(share / SHARES).moves.best
@@ -252,7 +252,7 @@ def load_sweeps(kind: str) -> None:
 
 @cache
 def _maker(vertex_moves: bool) -> Callable[[], "SimulatedAnnealing"]:
-    """Return the function that makes the solver: one for each kind of moves, since it is warmed up once."""
+    """Return the function that makes the solver, one for each kind of moves: each is warmed up."""
     return partial(SimulatedAnnealing, vertex_moves=vertex_moves)
 
 

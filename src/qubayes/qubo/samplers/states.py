@@ -53,7 +53,7 @@ def formulate_example(candidates: Candidates) -> Formulation:
 
 
 def with_slack(formulation: Formulation, bits: Bools) -> Bools:
-    """Return the state of the QUBO for a state (u, r) of the constrained form with at most two active subsets.
+    """Return the QUBO's state for a state (u, r) of the constrained form, at most two subsets each.
 
     In the constrained form two subsets whose union is not a candidate set have the score of the
     best set inside it: the result has the bits of that set."""
@@ -124,7 +124,7 @@ class NetworkOffers:
 
 
 def annealed_score(statistics: Mapping[str, Any]) -> float | None:
-    """Return the best score of an annealer's own states, feasible or repaired; None if it has none."""
+    """Return the best score of an annealer's own states, feasible or repaired, or None."""
     found = [statistics.get(name) for name in ("raw_score", "repaired_score")]
     return max((score for score in found if score is not None), default=None)
 

@@ -1,4 +1,4 @@
-"""Candidate parent subsets: as few sets as possible whose unions of two give every candidate parent set."""
+"""Candidate parent subsets: as few as possible whose unions of two give all candidate sets."""
 
 from .cover import METHODS, Budget, Subsets, check_output, cover, read_subsets, write_subsets
 

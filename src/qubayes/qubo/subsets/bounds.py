@@ -221,7 +221,7 @@ class PrimalDual(NamedTuple):
 
 @kernel
 def primal_dual_steps(state: PrimalDual, count: int) -> None:
-    """Move variables against their reduced costs, then duals against the slack of their rows one step ahead."""
+    """Move variables against their reduced costs, then duals against the slack of their rows."""
     for _ in range(count):
         _primal_step(state)
         _dual_step(state)
@@ -268,14 +268,14 @@ class Triples(NamedTuple):
 
 
 class ElementCuts(NamedTuple):
-    """Sets of elements, all of one size, and the least number of pairs and triples inside them in a cover."""
+    """Element sets of one size, and the least number of pairs and triples in them in a cover."""
 
     elements: SmallInts  # (cuts, k)
     lower: Floats  # (cuts,)
 
 
 def triples_of(core: Core, incidence: Incidence) -> Triples:
-    """Return the rows of three elements without a closed pair; none if there are too many elements."""
+    """Return the rows of three elements without a closed pair; none for too many elements."""
     rows = np.flatnonzero((core.row_table == table_starts()[3]) & (core.fixed & PAIRS == 0))
     sets = incidence.row_columns[incidence.row_start[core.rows[rows] + 1] - 1]
     members = incidence.members[incidence.set_start[sets][:, None] + np.arange(3)]
@@ -336,7 +336,7 @@ class GrowthPool(NamedTuple):
 
 @kernel
 def grow_sets(pool: GrowthPool, table: AnyArray, grown: AnyArray, loads: Floats) -> None:
-    """Add elements to the first three of each set; note for each size the weight of what is inside."""
+    """Add elements to the first three of each set; note for each size the weight inside."""
     column = pool.column
     elements = len(column)
     for start in range(len(grown)):
@@ -369,7 +369,7 @@ def grow_sets(pool: GrowthPool, table: AnyArray, grown: AnyArray, loads: Floats)
 def _with_element(
     pool: GrowthPool, own: AnyArray, size: int, e: int, pattern: int, load: float
 ) -> tuple[int, int, float, bool]:
-    """Return what element e adds to a set: triples, their pattern, weight; and whether it is in it."""
+    """Return what element e adds to a set: triples, pattern, weight; and whether it is inside."""
     held = 0
     taken = False
     for a in range(size):
@@ -386,7 +386,7 @@ def _with_element(
 
 
 def pairs_needed(itself: SmallInts, sets: SmallInts) -> dict[int, Ints]:
-    """Return by size 6, 7, 8 a lower bound on the pairs that meet all triples of the first elements.
+    """Return by size 6, 7, 8 a lower bound on the pairs that meet the triples of first elements.
 
     By the table for each six of the eight elements, and by sums that are rounded up.
     """
@@ -421,7 +421,7 @@ def with_cuts(program: CoverProgram, triples: Triples, found: list[ElementCuts])
 
 
 def _columns_inside(triples: Triples, cuts: ElementCuts) -> SmallInts:
-    """Return (cuts, pairs + triples) the columns of the pairs and triples of elements of each cut."""
+    """Return (cuts, pairs + triples) the columns of the pairs and triples inside each cut."""
     elements = cuts.elements.T
     a, b = elements[list(combinations(range(len(elements)), 2))].transpose(1, 0, 2)
     pairs = triples.column[a, b]
@@ -431,7 +431,7 @@ def _columns_inside(triples: Triples, cuts: ElementCuts) -> SmallInts:
 
 @lru_cache(maxsize=1)
 def smallest_edge_covers() -> AnyArray:
-    """Return for each set of triples of six elements (20 bits) the fewest pairs that meet them all."""
+    """Return for each set of triples of six elements (20 bits) the fewest pairs that meet all."""
     triples = TRIPLES[:20]
     covered = np.zeros(1, dtype=np.int64)
     sizes = np.zeros(1, dtype=np.uint8)

@@ -84,7 +84,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Subsets:
-    """For each vertex subsets U such that every candidate set is base | A | B for some A, B in U or empty.
+    """For each vertex subsets U: every candidate set is base | A | B for some A, B in U or empty.
 
     The sets do not contain the vertex's base (its required parents); none is empty.
     """
@@ -95,7 +95,7 @@ class Subsets:
     method: str  # "auto", "search", "ilp", "ilp-only"
     seconds: float  # wall clock
     complete: bool = True  # False if interrupted; the subsets cover all candidate sets in any case
-    # Not in files: seconds summed over vertices, of reductions and of setting up programs, and after
+    # Not in files: seconds, summed over vertices, of reductions and setting up, and afterwards
     preparing: float = 0.0
     solving: float = 0.0
 
@@ -229,7 +229,7 @@ class Covered(NamedTuple):
 def _cover_all(
     systems: Sequence[SetSystem], task: CoverTask, workers: Workers, on_progress: OnProgress
 ) -> list[Covered]:
-    """Return a cover of each set system. The largest come first, so that no thread idles at the end.
+    """Return a cover of each set system. The largest come first, so that no thread waits.
 
     Small ones take a millisecond, most of it outside of kernels, where threads only wait for each
     other: two took 0.45 s for andes, m = 3, and one 0.35 s. So one thread does them at the end."""
@@ -366,7 +366,7 @@ def _by_program(task: CoverTask, system: SetSystem) -> Covered:
 def _improved(
     task: CoverTask, known: Bools, program: CoverProgram, nodes: int
 ) -> tuple[Bools, int]:
-    """Return the better of a known cover and the integer program's, and the program's lower bound."""
+    """Return the better of a known cover and the integer program's, and the lower bound."""
     found = solve_program(
         program, start=known, seconds=task.budget.seconds, nodes=nodes, stop=task.stop
     )
@@ -405,7 +405,7 @@ def _solve_core(task: CoverTask, core: Core, incidence: Incidence) -> tuple[Bool
 
 
 def _search_work(task: CoverTask, core: Core) -> int:
-    """Return the work of a full search. Small cores converge early: their share of it is smaller."""
+    """Return the work of a full search; smaller cores converge early and have a smaller share."""
     share = min(1.0, (100 + len(core.columns)) / 600)
     return int(task.budget.effort * UPDATES_PER_ENTRY * share * len(core.entries))
 

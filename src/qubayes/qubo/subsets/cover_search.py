@@ -1,4 +1,4 @@
-"""Local search for a small cover of a core: row weighting, with kicks out of local optima (docs/subsets.md).
+"""Local search for a small cover of a core: row weighting, with kicks (docs/subsets.md).
 
 A descent removes the chosen column that uncovers least weight, covers a random uncovered row by the
 column that covers most weight, and raises the weights of the rows that are still uncovered. After
@@ -49,7 +49,9 @@ WALK_COLUMN = np.dtype(
 
 
 class Kicks(NamedTuple):
-    """Groups of columns that are flipped together to leave a local optimum; the last group is only taken in."""
+    """Groups of columns that are flipped together to leave a local optimum.
+
+    Of the last group, columns are only added."""
 
     start: Ints  # (groups + 1,)
     columns: Ints
@@ -120,8 +122,8 @@ def walk_of(core: Core, seed: int) -> CoverWalk:
 def kicks_of(core: Core, incidence: Incidence, scores: Ints) -> Kicks:
     """Return the kicks: each open singleton, the open pairs with each element, and the helpers.
 
-    Helpers are the columns that cover no row alone, and pay only together. Where there are none, it stands
-    for a tenth of the chosen columns. `scores` are those before the first step."""
+    Helpers are the columns that cover no row alone, and pay only together. If there are none, the
+    last group is a tenth of the chosen columns. `scores` are those before the first step."""
     helpers = np.flatnonzero(scores == 0)
     sizes = np.diff(incidence.set_start)[core.columns]
     first = incidence.set_start[core.columns]
@@ -212,7 +214,7 @@ def _raise(walk: CoverWalk, row: int, amount: int) -> None:
 
 @inner
 def _best_for(walk: CoverWalk, row: int, step: int) -> int:
-    """Return the column that covers this uncovered row and most weight; of equals the oldest flip."""
+    """Return the column that covers this uncovered row and most weight, or the oldest flip."""
     best = -1
     score = -1
     stamp = 0

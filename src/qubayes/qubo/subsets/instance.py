@@ -1,4 +1,4 @@
-"""The covering problem of one vertex: its candidate sets, their subsets, and which subsets lie in which sets.
+"""The covering problem of one vertex: candidate sets, their subsets, and which lie in which.
 
 A *row* is a candidate set W, a *column* a subset V that may become a member of the cover. The
 columns inside a row have positions 0, 1, ... (at most 63 of them), so the part of a cover that lies
@@ -23,7 +23,7 @@ ENTRY = np.dtype([("row", np.int32), ("position", np.int32)])  # entry of a colu
 
 
 class SetSystem(NamedTuple):
-    """Distinct non-empty sets over the elements 0 .. len(elements) - 1, smaller first, then lexicographic.
+    """Distinct non-empty sets over the elements 0 .. len(elements) - 1, by size, then content.
 
     The order is canonical: it does not depend on the order in which the sets were given.
     """
@@ -75,7 +75,7 @@ def sets_to_cover(families: Families, vertex: int) -> SetSystem:
 
 
 def uncovered(system: SetSystem, members: Sequence[VertexSet]) -> Bools:
-    """Return (sets,) which sets are neither a member nor the union of two members, from the definition.
+    """Return (sets,) which sets are neither a member nor the union of two members.
 
     Every cover is checked by it, so it uses no part of the covering code.
     """
@@ -126,7 +126,7 @@ class Incidence(NamedTuple):
 
 
 def incidence_of(system: SetSystem) -> Incidence:
-    """Return the rows of the sets and all their subsets; only closed subsets if a set has more than six elements.
+    """Return the rows of the sets and their subsets; of sets over six elements the closed ones.
 
     A set is closed if it is an intersection of candidate sets. Some smallest cover has closed
     members only: replacing V by the intersection of all candidate sets that contain V keeps every
@@ -238,7 +238,7 @@ def _intersections(rows: list[int]) -> tuple[list[int], bool]:
 
 
 def _add_intersections(found: dict[int, None], rows: list[int]) -> bool:
-    """Add the intersections of rows to the rows; return False if there are more than MOST_CLOSED."""
+    """Add the intersections of rows to the rows; return False if they exceed MOST_CLOSED."""
     queue = list(rows)
     for column in queue:  # grows while it is read
         for row in rows:
@@ -314,7 +314,7 @@ def table_starts() -> Ints:
 
 @lru_cache(maxsize=1)
 def pivot_table() -> Ints:
-    """Return for each state of a set of up to four elements its pivots, and the sign bit if covered.
+    """Return the pivots of each state of a set of up to four elements; the sign bit if covered.
 
     A pivot is a position whose flip makes a covered set uncovered, or an uncovered one covered.
     """

@@ -1,4 +1,4 @@
-"""Reductions of a covering problem: what must be chosen, what need not be, and the cores that remain.
+"""Reductions of a covering problem: subsets that must be chosen or are not needed, and cores.
 
 `reduce_exactly` is what the methods auto and search use; `reduce_as_paper` is the paper's Algorithm
 2, row by row. Each changes `status` (EXCLUDED, OPEN or CLOSED for each column: neither, V_open,
@@ -20,7 +20,7 @@ Status: TypeAlias = npt.NDArray[np.int8]  # one of the three for each column
 
 
 class Core(NamedTuple):
-    """An independent part of the problem that the reductions leave open, with its own numbers of columns."""
+    """An independent part that the reductions leave open, with its own numbers of columns."""
 
     row_start: Ints  # (rows + 1,)
     row_columns: SmallInts  # (row_start[-1],) -1 where the position's column is closed or excluded
@@ -36,7 +36,7 @@ class Core(NamedTuple):
 
 
 def reduce_to_cores(incidence: Incidence) -> tuple[Ints, list[Core]]:
-    """Return the closed columns and the cores: with a smallest cover of each core they are a smallest cover."""
+    """Return closed columns and cores: with smallest covers of all cores, a smallest cover."""
     status = np.full(incidence.columns, OPEN, dtype=np.int8)
     row_open = np.ones(incidence.rows, dtype=np.bool_)
     reduce_exactly(incidence, status, row_open)
@@ -97,7 +97,7 @@ def covering_positions(incidence: Incidence, status: Status) -> tuple[Ints, Ints
 
 
 def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> None:
-    """Close forced columns, drop covered and implied rows, exclude replaceable columns, until nothing changes.
+    """Close forced columns, drop covered and implied rows, exclude replaceable columns; repeat.
 
     Each step keeps a smallest cover: (1) a row that only one open column can cover forces it; (2) a
     row that closed columns cover imposes nothing; (3) a column is excluded if one other does
@@ -199,7 +199,7 @@ def _exclude_columns(reduction: Reduction) -> bool:
 
 @inlined
 def _is_replaceable(reduction: Reduction, number: int) -> bool:
-    """Return whether another open column replaces this one; it lies in each open row of this one."""
+    """Return whether another open column replaces this one in each of its open rows."""
     rows, columns, row_columns, entries, _ = reduction
     first = columns[number].start
     while not rows[entries[first].row].open:
@@ -281,7 +281,7 @@ def _implies(rows: AnyArray, row_columns: SmallInts, row: int, other: int) -> bo
 
 
 def cores_of(incidence: Incidence, status: Status, row_open: Bools) -> list[Core]:
-    """Return the connected components of the open rows and columns, in the order of their least columns."""
+    """Return the connected components of the open rows and columns, by their least columns."""
     owner = np.repeat(np.arange(incidence.rows), np.diff(incidence.row_start))
     live = row_open[owner] & (status[incidence.row_columns] == OPEN)
     if not live.any():
@@ -330,7 +330,7 @@ def core_of(incidence: Incidence, status: Status, rows: Ints) -> Core:
 
 
 def reduce_as_paper(incidence: Incidence) -> tuple[Status, Bools]:
-    """Return V_open and V_close as the status of each column, and W_open, at the end of the paper's Algorithm 2.
+    """Return V_open and V_close as status of the columns, and W_open, after Algorithm 2 (paper).
 
     Row 2 of Algorithm 1 as printed merges V if it is the only element of V_open that represents W
     alone or with an element of V_close. It ignores that two elements of V_open may represent W, and
@@ -351,12 +351,12 @@ def reduce_as_paper(incidence: Incidence) -> tuple[Status, Bools]:
 
 
 def exclude_lonely(incidence: Incidence, status: Status, row_open: Bools) -> None:
-    """Row 3 of Algorithm 2: what lies in at most one open W can be replaced by W, which rows 5 and 7 bring back."""
+    """Paper, Algorithm 2, row 3: what lies in at most one open W is replaced by W (rows 5, 7)."""
     status[(status == OPEN) & (_open_rows(incidence, row_open) <= 1)] = EXCLUDED
 
 
 def close_forced(incidence: Incidence, status: Status, row_open: Bools) -> None:
-    """Row 2 of Algorithm 1, by its text: an open set in the only representation of some open W is closed."""
+    """Paper, Algorithm 1, row 2: close an open set that a W's only representation needs."""
     alone, together, covered = covering_positions(incidence, status)
     rows = row_open & ~covered & (together == 0) & (alone != 0) & (alone & (alone - 1) == 0)
     positions = np.bitwise_count(alone[rows] - 1).astype(np.int64)

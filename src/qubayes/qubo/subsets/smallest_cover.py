@@ -28,7 +28,7 @@ FATHOMED = -2  # in place of a row: no cover below the node is smaller than the 
 
 
 class CoverProgram(NamedTuple):
-    """minimise the sum of the first `choices` variables, matrix @ x >= lower, 0 <= x <= 1, those variables integer."""
+    """min sum of the first `choices` variables, matrix @ x >= lower, 0 <= x <= 1; some integer."""
 
     matrix: Any  # (constraints, variables) scipy.sparse.csr_array
     lower: Floats  # (constraints,)
@@ -114,7 +114,7 @@ def _rows_by_pattern(core: Core) -> Iterator[tuple[_Pattern, Ints]]:
 
 
 def _add_rows(entries: _Entries, core: Core, pattern: _Pattern, rows: Ints) -> None:
-    """Add the constraints of rows with one pattern: each has a representation, whose sets are chosen."""
+    """Add the constraints of rows with one pattern: some representation has all sets chosen."""
     alone, pairs = row_representations(*pattern)
     columns = core.row_columns[core.row_start[rows][:, None] + np.arange(len(pattern.partners))]
     for position in alone:
@@ -168,7 +168,7 @@ def solve_program(
 
 
 def dual_bound(program: CoverProgram, duals: Floats, transposed: Any = None) -> float:
-    """Return lower . y + sum min(0, cost - matrix' y) for y = max(duals, 0): a lower bound for any duals."""
+    """Return lower . y + sum min(0, cost - matrix' y), y = max(duals, 0): a bound for any duals."""
     y = np.maximum(duals, 0.0)
     prices = (program.matrix.T if transposed is None else transposed) @ y
     # No product of two vectors: BLAS would take every core for it, and they have work.
@@ -176,7 +176,7 @@ def dual_bound(program: CoverProgram, duals: Floats, transposed: Any = None) -> 
 
 
 class RowRepresentations(NamedTuple):
-    """Representations of each row, as sets of one or two columns; rows with few representations come first."""
+    """Representations of each row, as sets of one or two columns; rows with few come first."""
 
     start: Ints  # (rows + 1,)
     columns: Ints  # (start[-1],)
@@ -263,7 +263,7 @@ def _add_children(rows: RowRepresentations, tree: OpenNodes, row: int, top: int)
 
 @inner
 def _row_to_branch_on(rows: RowRepresentations, tree: OpenNodes, top: int) -> int:
-    """Return an uncovered row with the fewest representations; COVERED or FATHOMED if there is none."""
+    """Return an uncovered row with the fewest representations, or COVERED or FATHOMED."""
     chosen = tree.chosen[top]
     barred = tree.barred[top]
     allowed = tree.best[1] - 1 - tree.spent[top]
@@ -292,7 +292,7 @@ def _row_to_branch_on(rows: RowRepresentations, tree: OpenNodes, top: int) -> in
 def _choices_of(
     rows: RowRepresentations, row: int, chosen: int, barred: int, allowed: int
 ) -> tuple[int, int, int]:
-    """Return the columns that may cover a row, what the cheapest representation costs, and their number."""
+    """Return the columns that may cover a row, the cost of the cheapest way, and their number."""
     reach = 0
     cheapest = 3
     count = 0

@@ -68,7 +68,7 @@ _TWINS = 4e-7  # seconds for each member to find and eliminate identical columns
 
 @dataclass(frozen=True, slots=True)
 class Anneal:
-    """Annealing over orders. Temperatures are in units of the score: 1 is a factor of e in probability."""
+    """Annealing over orders. Temperatures are in units of the score: 1 is a factor of e."""
 
     hot: float | None = None  # unless given, by the differences between sets
     cold: float = 0.03
@@ -92,7 +92,8 @@ class Anneal:
             raise SettingError(f"walks = {self.walks}; give 1 or more")
         if self.patience is not None and not self.patience > 0:
             raise SettingError(
-                f"patience = {self.patience}; give a number above 0, or inf for the whole time limit"
+                f"patience = {self.patience}; give a number above 0, or inf for the whole time "
+                "limit"
             )
 
     def prepare(self) -> "Anneal":
@@ -253,7 +254,7 @@ class OrderWalk:
         self._made = 0  # moves of the first cooling
 
     def advance(self, moves: int, cold: float, bases: Sequence[VertexSet], stop: Bools) -> int:
-        """Make this many moves unless stop[0] is set or the coolings end before; return the number made."""
+        """Make so many moves unless stop[0] is set or the coolings end; return the number made."""
         done = 0
         while done < moves and self.coolings and not stop[0]:
             begin, hot, length = self.coolings[0]
@@ -284,7 +285,7 @@ class Round(NamedTuple):
 
 
 class Population:
-    """Walks over the orders of one component. The result depends on the seed and the moves, not on the threads."""
+    """Walks over the orders of a component; the result depends on seed and moves, not threads."""
 
     def __init__(
         self,
@@ -328,7 +329,7 @@ class Population:
     def advance(
         self, left: float, most: int | None, pool: Executor, stop: Bools, watch: Callable[[], Any]
     ) -> bool:
-        """Make a slice of the present round, or begin the next one; return whether the best network is better.
+        """Make a slice of this round, or begin the next; return whether the best network is better.
 
         About `left` moves remain for all rounds: the last round takes them. At most `most` are made
         now. `watch` is called every few hundredths of a second; it may set stop[0]."""
@@ -422,7 +423,7 @@ class Population:
 
 
 def restarts(temperatures: tuple[float, float], each: int, moves: int) -> list[Cooling]:
-    """Return coolings from random orders and one from the best of them; a single one if there are few moves."""
+    """Return coolings from random orders and one from the best; a single one for few moves."""
     hot, cold = temperatures
     count = int(RESTARTING * moves / each)
     if count < 2:

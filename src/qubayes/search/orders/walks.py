@@ -23,7 +23,7 @@ _GROUP = 1 << 18  # members of candidate sets that are sorted at once
 
 
 class OrderProblem(NamedTuple):
-    """The candidate sets, best first inside a vertex, and for each edge parent -> child the child's sets with it."""
+    """Candidate sets, best first for each vertex, and for each edge the child's sets with it."""
 
     first: Ints  # (n + 1,) sets first[v] .. first[v + 1] - 1 belong to v
     scores: Floats  # (sets,)
@@ -113,7 +113,7 @@ def _list_edges(families: Families, begin: int, end: int) -> _Listed:
 
 
 def random_order(parents: Sequence[VertexSet], seed: np.random.SeedSequence) -> tuple[int, ...]:
-    """Return a random order in which parents come first. The order of the data's columns would leak knowledge."""
+    """Return a random order with parents first; the data's order of columns may hold the answer."""
     names = np.random.default_rng(seed).permutation(len(parents)).tolist()
     vertex_of = dict(zip(names, range(len(parents)), strict=True))
     renamed = [
