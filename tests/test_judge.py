@@ -237,7 +237,7 @@ def test_the_command(tmp_path, monkeypatch):
     done = CliRunner().invoke(app, ["judge", "x.csv", "g.bnlearn", "-m", "2", "--holdout", "y.csv"])
     assert done.exit_code == 0, done.output
     for words in (
-        "proved optimal with at most 2 parents of each variable",
+        "proved optimal with at most 2 parents per variable",
         "Bayes factor",
         "compelled",
         "least support",

@@ -24,6 +24,7 @@ from qubayes import QubayesError, SettingError, TooLargeError
 from qubayes.candidates import CandidateSearch, Stamp, example, identify
 from qubayes.cli import app
 from qubayes.data import ReadSettings
+from qubayes.foundation.stop import Reason
 from qubayes.foundation.workers import Workers
 from qubayes.learning import LearnSettings, RunFolder, bootstrap, learn, pipeline
 from qubayes.learning.confidence import consensus, edge_frequencies
@@ -322,9 +323,9 @@ def test_the_command_writes_what_was_asked_for(tmp_path, capsys):
     )
     assert code == 0
     assert (
-        "proved optimal" in text
-        and "bits; the paper's formulation has" in text
-        and f"written: {page}" in text
+        text.startswith("Proved optimal")
+        and "in the paper's formulation)" in text
+        and f"{page}   report, open it in a browser" in text
     )
     assert read_network(out).edges == learn(DATA, 2).network.edges
     assert trace.read_text().startswith("seconds,score\n0.0,")
@@ -401,7 +402,7 @@ def test_solve_command_options(tmp_path, capsys):
     arguments = (*arguments, "--bits", "--solver", "anneal")
     code, text, err = run(capsys, *arguments)
     assert code == 0, err
-    assert "proved optimal" in text and "equal to minus the score" in text
+    assert "Proved optimal" in text and "equal to minus the score" in text
     code, text, err = run(capsys, "solve", path, "--start", out, "--moves", 0, "--json")
     assert code == 0, err
     assert json.loads(text)["score"] == pytest.approx(learn(DATA, 2).solution.score)
@@ -455,7 +456,7 @@ def test_what_a_notebook_shows():
     table = polars.DataFrame({"<b>": [0, 1] * 20, "c": [0, 1] * 20})
     learned = learn(table, 1)
     page = learned._repr_html_()
-    assert "proved optimal" in page and "<svg" in page and "<b>" not in page
+    assert "Proved optimal" in page and "<svg" in page and "<b>" not in page
     assert (
         str(learned) == f"2 variables, 1 edge, score {learned.solution.score:,.2f}, proved optimal"
     )
@@ -641,26 +642,59 @@ def test_the_solver_has_a_tenth_of_the_time_limit_in_any_case(monkeypatch):
 def test_a_weak_bound_is_called_so():
     solution = learn(DATA, 1).solution
     weak = replace(solution, bound=solution.score + 0.5 * (solution.score - solution.empty_score))
-    assert weak.describe_gap().startswith("weak bound") and "gap" not in weak.describe_gap()
+    assert weak.describe_gap() == "not proved optimal"
+    assert ", a weak bound.\n" in str(weak) and "gap" not in str(weak)
     near = replace(solution, bound=solution.score + 0.1 * (solution.score - solution.empty_score))
     assert near.describe_gap().startswith("gap 10 %")
+    assert str(near).startswith("Not proved optimal: a better network can score at most")
+    assert f"{near.bound:,.2f} (gap 10 %).\nThe bound is for networks with at most 1 parent" in str(
+        near
+    )
+
+
+def test_what_is_said_of_grown_parent_sets_after_an_interrupt_and_of_required_edges():
+    solution = learn(DATA, 1).solution
+    also = replace(solution, stamp=Stamp(max_parents=2, grown=7))
+    assert also.conclusion() == [
+        "Proved optimal among all sets of at most 2 parents and 7 larger ones."
+    ]
+    none = replace(solution, stamp=Stamp(max_parents=2, grown=0))
+    assert "no network with at most 2 parents per variable" in none.conclusion()[0]
+    only = replace(solution, stamp=Stamp(grown=7))
+    assert only.conclusion() == [
+        "Best network of the parent sets that were grown; nothing is proved of other sets."
+    ]
+    open_ = replace(only, bound=solution.score + 1.0)
+    assert open_.conclusion() == [
+        "Nothing is proved: parent sets were grown, and others can be better."
+    ]
+    assert only.describe_gap() == open_.describe_gap() == "not proved optimal"
+    assert f"{open_.bound:,.2f}" not in str(open_)
+    pressed = replace(solution, bound=solution.score + 1.0, reason=Reason.INTERRUPTED)
+    assert pressed.conclusion()[0] == "Interrupted: best network so far."
+    assert pressed.conclusion()[1].startswith("A better network can score at most")
+    assert "above the empty network" in str(solution)
+    assert "above the network with the required edges only" in str(replace(solution, required=1))
 
 
 @pytest.mark.parametrize(
     ("largest", "possible", "scope"),
     [
-        (1, None, " with at most 1 parent of each variable"),
-        (2, None, " with at most 2 parents of each variable"),
+        (1, None, " with at most 1 parent per variable"),
+        (2, None, " with at most 2 parents per variable"),
         (3, None, ""),
-        (2, 3, " with at most 2 parents among 3 possible parents of each variable"),
-        (3, 2, " among 2 possible parents of each variable"),
-        (None, None, " for these candidate sets"),
+        (2, 3, " with at most 2 of 3 candidate parents per variable"),
+        (3, 2, " with 2 candidate parents per variable"),
+        (None, None, " for these candidate parent sets"),
     ],
 )
 def test_a_proof_says_for_which_networks_it_holds(largest, possible, scope):
     candidates = replace(example(4), stamp=Stamp(max_parents=largest, possible_parents=possible))
     solution = solve(candidates, "exact")
     assert solution.scope == scope
-    assert f"\nproved optimal{scope}; " in str(solution)
-    told = replace(solution, bound=solution.bound + 1.0).describe_gap()
-    assert told.endswith(f"no network scores more than {solution.bound + 1.0:,.6f}{scope}")
+    assert solution.describe_gap() == f"proved optimal{scope}"
+    proved = f": no network{scope} scores higher." if largest else f"{scope}."
+    assert str(solution).startswith(f"Proved optimal{proved}\n")
+    told = replace(solution, bound=solution.bound + 1.0).conclusion()
+    assert f"{solution.bound + 1.0:,.2f}" in told[0]
+    assert told[1:] == ([f"The bound is for networks{scope}."] if scope else [])

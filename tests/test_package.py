@@ -133,7 +133,7 @@ def test_nothing_needs_what_windows_lacks(tmp_path):
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "proved optimal" in done.stdout and all(file.exists() for file in files)
+    assert "Proved optimal" in done.stdout and all(file.exists() for file in files)
 
 
 def test_the_package_runs_as_a_module():

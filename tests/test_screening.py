@@ -295,4 +295,4 @@ def test_a_proof_holds_for_the_kept_parents_only(tmp_path, capsys):
     data = data_file(tmp_path, dependent_data(8, 200, seed=3))
     code, out, err = run(capsys, "learn", data, "--possible-parents", 3)
     assert code == 0, err
-    assert "proved optimal" in out and "among 3 possible parents of each variable" in out
+    assert "Proved optimal" in out and "of 3 candidate parents per variable" in out

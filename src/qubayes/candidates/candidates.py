@@ -184,6 +184,12 @@ class Candidates:
         """Return the required parents of the vertex; () unless edges are required."""
         return self.families.set_at(int(self.families.vertex_start[vertex + 1]) - 1)
 
+    @property
+    def required(self) -> int:
+        """Number of required edges."""
+        scored = self.plain or self
+        return sum(len(scored.base(vertex)) for vertex in range(self.n))
+
     def of(self, vertex: int) -> Iterator[tuple[VertexSet, float]]:
         """(parent set, score) of one vertex, best first, its base last."""
         first, last = self.families.vertex_start[vertex : vertex + 2]

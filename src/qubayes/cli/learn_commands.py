@@ -61,7 +61,9 @@ def learn(
         learned, written = learn_with(
             settings, data, run_dir=run_dir, workers=workers, on_progress=show, outputs=outputs
         )
-    print_result(learned, [*written.files, run_dir], as_json=as_json)
+    files: dict[Path | None, str] = dict(written.files.items())
+    files[run_dir] = "results of the stages, to resume from"
+    print_result(learned, files, as_json=as_json)
     left = written.interrupted or "this is the best network so far"
     fail_after_printing(written.failure, interrupted=learned.interrupted and left)
 
@@ -115,7 +117,7 @@ def candidates(
         print_json({**found.as_json(), "seconds": clock.seconds})
         return
     say(str(found))
-    print_written([output])
+    print_written({output: "candidate parent sets"})
 
 
 def plan(

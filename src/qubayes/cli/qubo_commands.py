@@ -71,7 +71,7 @@ def subsets(
         )
     if output:
         write_subsets(found, output)
-    print_result(found, [output], as_json=as_json)
+    print_result(found, {output: "parent subsets, for `qubayes formulate`"}, as_json=as_json)
     if not found.complete:
         raise typer.Exit(130)
 
@@ -103,7 +103,7 @@ def formulate(
     from ..foundation.stop import Interrupt
     from ..learning import formulate_file
     from ..machines import CONSTRAINED_ENDINGS
-    from ..qubo import DEMAND
+    from ..qubo import DEMAND, companion_of
 
     if settings.order not in DEMAND:
         on_demand = ["network", "order_seconds"]
@@ -141,7 +141,10 @@ def formulate(
         say("\n".join(formulation.describe(written)))
         if settings.subsets:
             say(f"subsets read from {settings.subsets}")
-        print_written([output])
+        files: dict[Path | None, str] = {output: "picture of the QUBO"}
+        if output and written:
+            files = {output: "model", companion_of(output): "what `qubayes decode` needs"}
+        print_written(files)
     if formulation.weak:
         kinds = ", ".join(formulation.weak)
         say(
@@ -211,7 +214,7 @@ def decode(
         say(f"sample 0: {violation}")
     if best is not None:
         say(f"best network: score {best.score:.6f}, edges {sum(map(len, best.parents))}")
-        print_written([output])
+        print_written({output: "best network, without probabilities"})
 
 
 def embed(

@@ -16,6 +16,7 @@ from typer.core import TyperCommand, TyperOption
 from ..foundation.environment import address_limit
 from ..foundation.errors import NoResultError, QubayesError
 from ..foundation.progress import OnProgress, progress_bars, silent
+from ..foundation.summary import aligned
 
 # bytes of address space; `learn` on a small file takes 570 MB with its libraries
 _LEAST_MEMORY = 700 << 20
@@ -202,20 +203,22 @@ class Result(Protocol):
     def as_json(self) -> Mapping[str, Any]: ...
 
 
-def print_result(result: Result, written: Iterable[Path | None] = (), *, as_json: bool) -> None:
-    """Print the result as JSON; or in lines, and where its files are."""
+def print_result(
+    result: Result, written: Mapping[Path | None, str] | None = None, *, as_json: bool
+) -> None:
+    """Print the result as JSON; or in lines, and which files were written, with what they are."""
     if as_json:
         print_json(result.as_json())
     else:
         say("\n".join(result.describe()))
-        print_written(written)
+        print_written(written or {})
 
 
-def print_written(paths: Iterable[Path | None]) -> None:
-    """Where the files are."""
-    for path in paths:
-        if path is not None:
-            say(f"written: {path}")
+def print_written(files: Mapping[Path | None, str]) -> None:
+    """Print the files that were written, and what they are; None is a file that nobody wanted."""
+    rows = [(on_one_line(str(path)), what) for path, what in files.items() if path is not None]
+    if rows:
+        say("\n".join(["", *aligned(rows)]))
 
 
 def print_json(value: Any) -> None:

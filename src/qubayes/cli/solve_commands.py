@@ -65,7 +65,7 @@ def solve(
     """Find the best network of candidate parent sets, with a bound where one is known."""
     from ..foundation.errors import SettingError
     from ..foundation.workers import Workers
-    from ..learning import read_restricted, solve_file
+    from ..learning import certified_scores, read_restricted, solve_file
     from ..search.exact import alternatives
 
     if settings.certificate is not None and "solver" in given and settings.solver != "exact":
@@ -82,12 +82,18 @@ def solve(
         given, ["classes"] if best is None else [], "without --best; give --best K, or leave it out"
     )
     if best is None and within is None:
-        files = {"start": start, "names": names, "knowledge": knowledge}
+        inputs = {"start": start, "names": names, "knowledge": knowledge}
         with progress_bar(quiet=as_json) as show:
             solution = solve_file(
-                file, settings, output, trace, **files, workers=Workers(threads), on_progress=show
+                file, settings, output, trace, **inputs, workers=Workers(threads), on_progress=show
             )
-        print_result(solution, [output, trace], as_json=as_json)
+        files = {
+            output: "network without probabilities",
+            trace: "score over time",
+            solution.certificate: "certificate, for `qubayes check`",
+            certified_scores(file, solution.certificate, names, knowledge): "its scores",
+        }
+        print_result(solution, files, as_json=as_json)
         fail_after_printing(interrupted=solution.interrupted and "this is the best network so far")
         return
     if "solver" in given and settings.solver != "exact":

@@ -8,6 +8,7 @@ from .learned import Learned, Outputs, RunFolder
 from .pipeline import learn, learn_with
 from .stages import (
     blocks_file,
+    certified_scores,
     decode_file,
     formulate_file,
     identify_file,
@@ -30,6 +31,7 @@ __all__ = [
     "SolveSettings",
     "blocks_file",
     "bootstrap",
+    "certified_scores",
     "decode_file",
     "formulate_file",
     "identify_file",

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from html import escape
@@ -26,8 +27,9 @@ from ..foundation.files import (
 )
 from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.stop import Interrupt
+from ..foundation.summary import aligned, counted
 from ..foundation.workers import Workers
-from ..network import Network, check_network_path, write_network
+from ..network import Network, check_network_path, holds_tables, write_network
 from ..report import (
     CloseNetworks,
     Consensus,
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from ..qubo.subsets import Subsets
 
 Result = TypeVar("Result")
+
+log = logging.getLogger("qubayes")
 
 # and blocks, bootstrap samples
 RUN_FILES = ("run.json", "run.lock", "choice.json", "candidates.qbc", "solution.json")
@@ -120,6 +124,8 @@ class Learned:
 
         subsets = self.find_subsets(workers, on_progress)
         made = formulate(self.candidates, subsets, workers=workers)
+        _, energy = made.state_of(self.solution.choice)  # raises unless it is minus the score
+        log.info("energy of the network's sample %.6f, equal to minus its score", energy)
         if subsets.complete:
             self.qubo.formulation = made
         return made
@@ -151,7 +157,9 @@ class Learned:
             if stamp.ess is None
             else f"{stamp.score}, equivalent sample size {stamp.ess:g}"
         )
-        facts = ("score", "empty_score", "bound", "gap", "status", "solver", "seconds")
+        facts = ["score", "empty_score", "status", "solver", "seconds"]
+        if not solution.only_grown:  # else the bound says nothing of other parent sets
+            facts += ["bound", "gap"]
         gains = candidates.scores[solution.choice] - candidates.base_scores
         subsets = self.subsets.families.sizes.tolist() if bits else [None] * candidates.n
         columns = gains.tolist(), candidates.per_vertex.tolist(), subsets
@@ -214,54 +222,41 @@ class Learned:
 
     def describe(self) -> list[str]:
         """Return the result in a few lines for people; the QUBO only where it was made."""
-        dataset, least, most = (
-            self.dataset,
-            int(self.dataset.arities.min()),
-            int(self.dataset.arities.max()),
-        )
-        states = f"{least} to {most}" if least < most else f"{most}"
-        dropped = (
-            f"; {dataset.dropped:,} rows with missing values were dropped"
-            if dataset.dropped
-            else ""
-        )
-        lines = [
-            f"{dataset.rows:,} rows of {dataset.n} variables of {states} states{dropped}",
-            f"{self.candidates.total:,} candidate parent sets",
-            *self.solution.describe(),
-        ]
+        rows = [*self.solution.rows_of_network(), ("data", self._data_in_words())]
         if self.qubo.subsets is not None:
-            paper = self.paper_bits["total"]
-            lines.append(
-                f"{self.bits['total']:,} bits; the paper's formulation has {paper:,} for the "
-                "same subsets"
+            size = counted(self.bits["total"], "binary variable")
+            rows.append(
+                ("QUBO", f"{size} ({self.paper_bits['total']:,} in the paper's formulation)")
             )
-        if self.qubo.formulation is not None:
-            _, energy = self.qubo.formulation.state_of(self.solution.choice)
-            lines.append(f"energy of the network's state {energy:,.6f}, equal to minus its score")
-        lines.append(
-            "; ".join(f"{stage} {seconds:.2f} s" for stage, seconds in self.seconds.items())
-        )
-        if self.alternatives:
-            lines += self.alternatives.describe(5)
         if self.confidence:
-            edges, samples = len(self.confidence.consensus.edges), self.confidence.samples
-            lines.append(
-                f"consensus of {samples:,} bootstrap samples: "
-                f"{edges:,} edges, each in more than half of them"
-            )
-        return lines
+            edges = counted(len(self.confidence.consensus.edges), "edge")
+            samples = counted(self.confidence.samples, "sample")
+            rows.append(("bootstrap", f"{samples}; {edges} in more than half of them"))
+        rows.append(("time", f"{sum(self.seconds.values()):.2f} s"))
+        lines = [*self.solution.conclusion(), "", *aligned(rows)]
+        return [*lines, "", *self.alternatives.describe(5)] if self.alternatives else lines
+
+    def _data_in_words(self) -> str:
+        """Return the size of the data."""
+        dataset, arities = self.dataset, self.dataset.arities
+        words = counted(dataset.rows, "row")
+        if dataset.kind == "discrete" and dataset.n:
+            least, most = int(arities.min()), int(arities.max())
+            range_of_states = f"{least} to {most}" if least < most else f"{most}"
+            words += f", {range_of_states} states per variable"
+        if dataset.dropped:
+            words += f"; {counted(dataset.dropped, 'row')} with missing values left out"
+        return words
 
     def __str__(self) -> str:
         """Return the network and what is proved of it in one line."""
-        solution, edges = self.solution, sum(map(len, self.network.parents))
-        edges_told = f"{edges} edge{'s' * (edges != 1)}"
-        gap = solution.describe_gap()
-        return f"{self.dataset.n} variables, {edges_told}, score {solution.score:,.2f}, {gap}"
+        solution, edges = self.solution, counted(sum(map(len, self.network.parents)), "edge")
+        known = f"score {solution.score:,.2f}, {solution.describe_gap()}"
+        return f"{counted(self.dataset.n, 'variable')}, {edges}, {known}"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the lines of `describe` and a picture of the network."""
-        lines = "".join(f"<div>{escape(line)}</div>" for line in self.describe())
+        lines = f"<pre>{escape(chr(10).join(self.describe()))}</pre>"
         picture = draw(self.network, edge_strengths(self.candidates, self.network.parents))
         style = "max-width: 900px; max-height: 640px; overflow: auto"
         return f'{lines}<div style="{style}">{picture}</div>'
@@ -394,7 +389,7 @@ def key_of(depends_on: dict[str, Any]) -> str:
 class Written(NamedTuple):
     """What `Outputs.write` did."""
 
-    files: list[Path]
+    files: dict[Path, str]  # and what each of them is, in words
     failure: QubayesError | None  # why the first file that could not be written was not
     interrupted: str  # what Ctrl-C left out, in words; empty without Ctrl-C
 
@@ -444,6 +439,18 @@ class Outputs:
                 raise error from None
             raise type(error)(f"{error}; its graph is in {beside}") from None
 
+    @staticmethod
+    def _in_words(name: str, path: Path, network: Network) -> str:
+        """Return what the written file is."""
+        if name == "network":
+            kept = holds_tables(path) and network.tables is not None
+            return "network with probabilities" if kept else "network without probabilities"
+        if name == "qubo":
+            from ..qubo import companion_of  # a network alone needs no QUBO
+
+            return f"QUBO; `qubayes decode` also needs {companion_of(path).name}"
+        return {"report": "report, open it in a browser", "trace": "score over time"}[name]
+
     def write(
         self,
         learned: Learned,
@@ -477,7 +484,7 @@ class Outputs:
             "trace": learned.solution.write_trace,
             "qubo": lambda path: learned.write_qubo(path, workers, on_progress),
         }
-        written: list[Path] = []
+        written: dict[Path, str] = {}
         failure: QubayesError | None = None
         wanted = {name: path for name in writers if (path := getattr(self, name)) is not None}
         for number, (name, path) in enumerate(wanted.items()):
@@ -487,7 +494,7 @@ class Outputs:
                 continue
             try:
                 writers[name](path)
-                written.append(path)
+                written[path] = self._in_words(name, path, learned.network)
             except QubayesError as error:
                 failure = failure or error
         return Written(written, failure, left_out)

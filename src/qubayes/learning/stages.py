@@ -210,6 +210,14 @@ def read_restricted(
     return restrict(candidates, known) if known else candidates
 
 
+def certified_scores(
+    file: Path, certificate: Path | None, names: Path | None = None, knowledge: Path | None = None
+) -> Path | None:
+    """Return where `solve_file` writes the scores that a certificate is about; None where `file` has them."""
+    other = names or knowledge or ending(file) in (".pss", ".qbc")
+    return certificate.with_suffix(".jkl") if certificate and other else None
+
+
 def solve_file(
     file: Path,
     settings: SolveSettings,
@@ -228,8 +236,7 @@ def solve_file(
     file is written beside it, with the ending .jkl."""
     given = settings.solver_options.get("certificate")
     certificate = Path(given) if given else None
-    other = names or knowledge or ending(file) in (".pss", ".qbc")
-    scores = certificate.with_suffix(".jkl") if certificate and other else None
+    scores = certified_scores(file, certificate, names, knowledge)
     check_places([output, trace, certificate, scores], [file, names, knowledge])
     check_places([certificate, scores], [start])  # the start may be replaced by the better network
     if output is not None:

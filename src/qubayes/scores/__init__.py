@@ -37,6 +37,7 @@ from .score import (
     Score,
     is_score,
     local_score,
+    score_title,
 )
 
 __all__ = [
@@ -52,4 +53,5 @@ __all__ = [
     "Score",
     "is_score",
     "local_score",
+    "score_title",
 ]

@@ -86,6 +86,23 @@ ENGINES = (
 )
 
 
+# how names of scores are usually written, where not in capitals
+_WRITTEN = {"bdeu": "BDeu", "bds": "BDs", "bge": "BGe", "loglik": "log-likelihood"}
+
+
+def score_title(name: str, ess: float | None = None) -> str:
+    """Return the name of a score as it is usually written, with its equivalent sample size.
+
+    >>> score_title("bdeu", 1.0), score_title("bic")
+    ('BDeu, equivalent sample size 1', 'BIC')
+    """
+    plain, _, priors = name.partition("+")
+    title = plain.upper() if plain in ("bic", "aic", "k2") else _WRITTEN.get(plain, plain)
+    if priors:
+        title += " with priors of edges"
+    return title if ess is None else f"{title}, equivalent sample size {ess:g}"
+
+
 @cache
 def _installed() -> dict[str, Callable[[float, int], Formula]]:
     """Return the scores that other packages bring, by name."""

@@ -1,6 +1,7 @@
 """`solve` runs a solver on candidate sets or a QUBO and returns a `Solution`; its JSON file."""
 
 import json
+import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,8 +20,10 @@ from ..foundation.graph import cycle_path, find_cycle
 from ..foundation.progress import OnProgress, silent
 from ..foundation.settings import is_number
 from ..foundation.stop import Interrupt, Reason
+from ..foundation.summary import aligned, counted
 from ..foundation.workers import Workers
 from ..network import Network
+from ..scores import score_title
 from .run import (
     Ending,
     Formulated,
@@ -34,6 +37,8 @@ from .run import (
     problem_candidates,
     solver_named,
 )
+
+log = logging.getLogger("qubayes")
 
 WEAK_GAP = 0.2  # share of the gain; beyond it the bound is far off, not the network
 _LARGEST = 1e300  # number in a file; a whole number beyond the floats would be an error elsewhere
@@ -63,6 +68,7 @@ class Solution:
     bits: Bools | None = field(default=None, repr=False)
     energy: float | None = None  # of `bits`; equal to -score
     stamp: Stamp = field(default_factory=Stamp)
+    required: int = 0  # number of required edges
 
     @property
     def network(self) -> Network:
@@ -98,53 +104,85 @@ class Solution:
 
     def describe(self) -> list[str]:
         """Return the result in a few lines for people."""
-        kind = (
-            self.stamp.score
-            if self.stamp.ess is None
-            else f"{self.stamp.score}, ess {self.stamp.ess:g}"
-        )
-        edges, gain = sum(map(len, self.parents)), self.score - self.empty_score
-        lines = [
-            f"score {self.score:,.6f} ({kind}), {gain:,.6f} above the graph without optional edges",
-            f"{self.describe_gap()}; {edges:,} edge{'s' * (edges != 1)} among {len(self.names)} "
-            "variables",
-        ]
+        rows = self.rows_of_network()
         if self.energy is not None and self.bits is not None:
-            lines.append(
-                f"energy {self.energy:,.6f} of {len(self.bits):,} bits, equal to minus the score"
-            )
-        return [*lines, f"{self.solver}: {self.status} ({self.seconds:.2f} s)"]
+            size = counted(len(self.bits), "binary variable")
+            rows.append(("QUBO", f"{size}; energy {self.energy:,.2f}, equal to minus the score"))
+        return [*self.conclusion(), "", *aligned([*rows, ("time", f"{self.seconds:.2f} s")])]
+
+    def conclusion(self) -> list[str]:
+        """Return what is known of the network in one or two sentences, a line each."""
+        if self.interrupted and not self.proved:
+            return ["Interrupted: best network so far.", *self._bound_in_words()]
+        if self.only_grown:
+            if self.proved:
+                scope = "the parent sets that were grown"
+                return [f"Best network of {scope}; nothing is proved of other sets."]
+            return ["Nothing is proved: parent sets were grown, and others can be better."]
+        if not self.proved:
+            bound, *limits = self._bound_in_words()
+            return [f"Not proved optimal: {bound[0].lower()}{bound[1:]}", *limits]
+        if self.stamp.grown or self.stamp.max_parents is None:
+            return [f"Proved optimal{self.scope}."]
+        return [f"Proved optimal: no network{self.scope} scores higher."]
+
+    def _bound_in_words(self) -> list[str]:
+        """Return how much better another network can be, and which networks that is said of."""
+        if self.only_grown:
+            return []
+        bound = f"A better network can score at most {self.bound:,.2f}"
+        if self.gap == math.inf:
+            bound += "."
+        elif self.gap > WEAK_GAP:
+            bound += ", a weak bound."
+        else:
+            bound += f" (gap {100 * self.gap:.2g} %)."
+        return [bound, f"The bound is for networks{self.scope}."] if self.scope else [bound]
+
+    def rows_of_network(self) -> list[tuple[str, str]]:
+        """Return the size of the network, its score and how the search ended: names and values."""
+        edges = counted(sum(map(len, self.parents)), "edge")
+        score, gain = f"{self.score:,.2f}", f"{self.score - self.empty_score:,.2f}"
+        empty = "the network with the required edges only" if self.required else "the empty network"
+        rows = [
+            ("network", f"{counted(len(self.names), 'variable')}, {edges}"),
+            ("score", f"{score}   ({score_title(self.stamp.score, self.stamp.ess)})"),
+            ("", f"{gain:>{len(score)}}   above {empty}"),
+        ]
+        return rows if self.proved else [*rows, ("search", f"{self.solver}: {self.status}")]
 
     def describe_gap(self) -> str:
-        """Return how far from optimal the network can be, in words."""
+        """Return how far from optimal the network can be, in a few words."""
+        if self.only_grown:
+            return "not proved optimal"
         if self.proved:
             return f"proved optimal{self.scope}"
-        told = f"no network scores more than {self.bound:,.6f}{self.scope}"
-        if self.gap == float("inf"):
-            return told
-        if self.gap > WEAK_GAP:
-            return f"weak bound, which says little: {told}"
-        return f"gap {100 * self.gap:.3g} % of this gain: {told}"
+        known = self.gap <= WEAK_GAP
+        return f"gap {100 * self.gap:.2g} %{self.scope}" if known else "not proved optimal"
+
+    @property
+    def only_grown(self) -> bool:
+        """Whether parent sets were grown, and for no size all of them were searched."""
+        return self.stamp.grown is not None and not self.stamp.max_parents
 
     @property
     def scope(self) -> str:
         """For which networks a proof or a bound holds, in words; empty if for all."""
         largest, possible = self.stamp.max_parents, self.stamp.possible_parents
-        if self.stamp.grown is not None:
-            beyond = "the parent sets that were grown"
-            if largest:
-                beyond = f"sets of at most {largest} parents and {beyond} beyond"
-            return f" among {beyond}"
+        if self.only_grown:
+            return " of the parent sets that were grown"
         if largest is None:
-            return " for these candidate sets"
-        of = (
-            "of each variable"
-            if possible is None
-            else f"among {possible} possible parents of each variable"
-        )
+            return " for these candidate parent sets"
+        if self.stamp.grown:
+            return (
+                f" among all sets of at most {largest} parents and {self.stamp.grown:,} larger ones"
+            )
         if largest < len(self.names) - 1:
-            return f" with at most {largest} parent{'s' * (largest != 1)} {of}"
-        return "" if possible is None else f" {of}"
+            most = f" with at most {largest}"
+            if possible is not None:
+                return f"{most} of {possible} candidate parents per variable"
+            return f"{most} parent{'s' * (largest != 1)} per variable"
+        return "" if possible is None else f" with {possible} candidate parents per variable"
 
     def as_json(self) -> dict[str, Any]:
         """Return what `--json` prints."""
@@ -167,6 +205,8 @@ class Solution:
             "statistics": dict(self.statistics),
             "score_name": self.stamp.score,
             "ess": self.stamp.ess,
+            "max_parents": self.stamp.max_parents,
+            "grown": self.stamp.grown,
             **(
                 {}
                 if self.stamp.possible_parents is None
@@ -205,6 +245,7 @@ def solution_of(
         bits=bits,
         energy=energy,
         stamp=candidates.stamp,
+        required=candidates.required,
         **facts,
     )
 
@@ -315,7 +356,7 @@ def solve(
     run = Run(candidates, limits, workers or Workers(), first, on_progress, chosen.name, interrupt)
     run.tighten(bound)
     ending = _search(chosen, problem, run)
-    return solution_of(
+    found = solution_of(
         problem,
         run.choice,
         bound=run.bound,
@@ -328,6 +369,8 @@ def solve(
         trace=tuple(run.trace),
         statistics=ending.statistics,
     )
+    log.info("%s: %s; score %.6f, bound %.6f", found.solver, found.status, found.score, found.bound)
+    return found
 
 
 def _check_types(problem: Any, solver: Any, limits: Any, start: Any) -> None:

@@ -211,6 +211,7 @@ class Presolved:
             choice=choice,
             empty_score=math.fsum((self.original.plain or self.original).base_scores.tolist()),
             bound=max(solution.score, bound),
+            required=self.original.required,
         )
 
 
