@@ -15,6 +15,7 @@ from ..foundation.arrays import Floats, Ints, SmallInts, frozen
 from ..foundation.errors import FormatError
 from ..foundation.families import Families, VertexSet
 from ..foundation.files import shown
+from ..scores import score_title
 
 ROWS_SHOWN = 60  # rows of the table in a notebook
 
@@ -45,6 +46,11 @@ class Stamp:
             raise FormatError(
                 f"the stamp {self} cannot be written: {error}; give finite numbers"
             ) from error
+
+    @property
+    def title(self) -> str:
+        """The score and its equivalent sample size, in words."""
+        return score_title(self.score, self.ess)
 
     def with_priors(self) -> "Stamp":
         """Return the stamp of scores to which priors of edges were added."""

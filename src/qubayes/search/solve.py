@@ -23,7 +23,6 @@ from ..foundation.stop import Interrupt, Reason
 from ..foundation.summary import aligned, counted
 from ..foundation.workers import Workers
 from ..network import Network
-from ..scores import score_title
 from .run import (
     Ending,
     Formulated,
@@ -146,7 +145,7 @@ class Solution:
         empty = "the network with the required edges only" if self.required else "the empty network"
         rows = [
             ("network", f"{counted(len(self.names), 'variable')}, {edges}"),
-            ("score", f"{score}   ({score_title(self.stamp.score, self.stamp.ess)})"),
+            ("score", f"{score}   ({self.stamp.title})"),
             ("", f"{gain:>{len(score)}}   above {empty}"),
         ]
         return rows if self.proved else [*rows, ("search", f"{self.solver}: {self.status}")]
