@@ -19,6 +19,7 @@ from qubayes import FormatError, QubayesError
 from qubayes.network import (
     MOST_NETWORK_BYTES,
     NETWORK_ENDINGS,
+    Linear,
     Network,
     from_modelstring,
     holds_tables,
@@ -220,8 +221,10 @@ def test_facts_beside_the_network(tmp_path):
 
 
 def test_the_documented_example_is_read(tmp_path):
-    page = inspect.getmodule(read_network).__doc__
-    text = page[page.index("{") : page.rindex("}") + 1]
+    page = inspect.getmodule(read_about).__doc__
+    text, continuous = (part for part in page.split("\n\n") if part.lstrip().startswith("{"))
+    (tmp_path / "x.json").write_text(continuous)
+    assert read_network(tmp_path / "x.json").linears == (Linear(4.0, (), 0.5),)
     text = text.replace('["rain"]', "[]").replace(", [0.1, 0.9]", "")
     (tmp_path / "x.json").write_text(text)
     assert read_network(tmp_path / "x.json").tables[0].tolist() == [0.8, 0.2]

@@ -2,8 +2,9 @@
 
 from ..settings import ReadSettings
 from .columns import ADVISED_BINS, code_of, state_of, values_of
-from .dataset import MOST_CODES, Dataset, code_type, make_frame, write, write_rows
-from .read import column_like, read, read_evidence
+from .dataset import MOST_CODES, Dataset, code_type, make_frame, numbers_of, write, write_rows
+from .read import column_like, read, read_evidence, read_number_evidence
+from .spelling import is_missing
 
 __all__ = [
     "ADVISED_BINS",
@@ -13,9 +14,12 @@ __all__ = [
     "code_of",
     "code_type",
     "column_like",
+    "is_missing",
     "make_frame",
+    "numbers_of",
     "read",
     "read_evidence",
+    "read_number_evidence",
     "state_of",
     "values_of",
     "write",

@@ -384,6 +384,20 @@ def _numbers(column: Column, present: Ints) -> AnyArray | list[int] | None:
     return numbers
 
 
+def cells_of(column: Column) -> Floats:
+    """Return (rows,) the cells of a column of numbers; NaN for a missing value."""
+    present = np.flatnonzero(~missing_values(column)[:-1])
+    numbers = _numbers(column, present)
+    if numbers is None and len(present):
+        raise DataError(
+            f"column {column.name!r} holds text such as {_texts(column, present)[0]!r}, and the"
+            " network holds it continuous; give numbers"
+        )
+    found = np.full(len(column.distinct) + 1, np.nan)
+    found[present] = np.array(numbers if numbers is not None else [], np.float64)
+    return found[column.codes]
+
+
 def _number_states(
     name: str, numbers: AnyArray | list[int], counts: Ints, settings: ReadSettings
 ) -> tuple[tuple[str, ...], Ints]:

@@ -201,6 +201,21 @@ class Dataset:
         return f"<p>{title}</p><table>{head}<tbody>{''.join(rows)}</tbody></table>"
 
 
+def numbers_of(dataset: Dataset, name: str) -> Floats:
+    """Return the cells of a column as numbers: a continuous one, or one whose states are numbers."""
+    if name in dataset.numbers:
+        return dataset.numbers[name]
+    variable = dataset.names.index(name)
+    values = dataset.values.get(name)
+    if values is None or values.dtype.kind not in "iuf":
+        raise DataError(
+            f"column {name!r} has states such as {dataset.states[variable][0]!r}, and the network"
+            " holds it continuous; give numbers"
+        )
+    numbers: Floats = values.astype(np.float64)[dataset.codes[variable]]
+    return numbers
+
+
 def make_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
     """Return a data frame: pandas if it is installed, else polars."""
     package = (

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..foundation.arrays import AnyArray, Ints
+from ..foundation.arrays import AnyArray, Floats, Ints
 from ..foundation.environment import narwhals as nw
 from ..foundation.errors import DataError, FormatError, QubayesError, option, some
 from ..foundation.files import ending, parse_json, read_text, shown
 from ..settings import Arities, BinMethod, Bins, DataFormat, Missing, Numbers, ReadSettings
-from .columns import Column, codes_in, complete_rows, encode, with_values
-from .dataset import MISSING_STATE, MOST_STATES, Dataset
+from .columns import Column, cells_of, codes_in, complete_rows, encode, with_values
+from .dataset import MISSING_STATE, MOST_STATES, Dataset, numbers_of
 from .frames import frame_columns, read_frame_file
 from .intervals import Intervals
 
@@ -142,6 +142,14 @@ def read_evidence(
         for column in columns
         if column.name in states
     }
+
+
+def read_number_evidence(source: Any, names: Container[str]) -> dict[str, Floats]:
+    """Return the numbers of every row in each column of these names; NaN for a missing value."""
+    if isinstance(source, Dataset):
+        return {name: numbers_of(source, name) for name in source.names if name in names}
+    columns, _ = _load(source, ReadSettings())
+    return {column.name: cells_of(column) for column in columns if column.name in names}
 
 
 def column_like(source: Any, name: str, values: AnyArray) -> Any:

@@ -1,30 +1,30 @@
 """Bayesian networks: graph and probabilities, `fit` and inference, comparison, samples, files."""
 
 from .equivalence import Agreement, Comparison, Cpdag, compare, cpdag, skeleton, v_structures
-from .network import Network, Picture, Vertex
+from .json_files import MOST_NETWORK_BYTES, read_about
+from .linear import Linear
+from .network import Network, Picture
 from .network_files import (
-    MOST_NETWORK_BYTES,
     NETWORK_ENDINGS,
     check_network_path,
     holds_tables,
-    read_about,
     read_network,
     write_cpdag,
     write_network,
 )
+from .network_score import NetworkScore, score, vertex_scores
+from .normal import Normal
 from .other_formats import from_modelstring, to_modelstring
 from .packages import from_networkx, from_pgmpy, to_networkx, to_pgmpy, to_pyagrum
 from .parameters import (
     LARGEST_TABLES,
-    NetworkScore,
     fit,
     in_states_of,
     log_likelihood,
     sample,
     sample_dataset,
-    score,
-    vertex_scores,
 )
+from .vertex import Vertex
 
 __all__ = [
     "LARGEST_TABLES",
@@ -33,8 +33,10 @@ __all__ = [
     "Agreement",
     "Comparison",
     "Cpdag",
+    "Linear",
     "Network",
     "NetworkScore",
+    "Normal",
     "Picture",
     "Vertex",
     "check_network_path",

@@ -39,7 +39,7 @@ def marginals_given(
     those that are not ancestors of either are left out, since they sum to 1."""
     rows = max((len(codes) for codes in evidence.values()), default=1)
     arities = network.arities.tolist()
-    families = {v: (*network.parents[v], v) for v in _relevant(network, query, evidence)}
+    families = {v: (*network.parents[v], v) for v in relevant(network, query, evidence)}
     free_sizes = [
         prod(arities[u] for u in family if u not in evidence) for family in families.values()
     ]
@@ -60,7 +60,7 @@ def marginals_given(
     return np.concatenate(blocks)
 
 
-def _relevant(network: "Network", query: int, evidence: Iterable[int]) -> list[int]:
+def relevant(network: "Network", query: int, evidence: Iterable[int]) -> list[int]:
     """Return the query, the evidence and their ancestors, ascending."""
     found: set[int] = set()
     stack = [query, *evidence]

@@ -1,39 +1,39 @@
 """A Bayesian network: a directed acyclic graph with tables of conditional probabilities."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from html import escape
-from itertools import islice, product
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..data import code_of, column_like, make_frame, read_evidence, state_of
-from ..foundation.arrays import AnyArray, Floats, Ints, frozen
-from ..foundation.errors import DataError, QubayesError, SettingError, some
+from ..foundation.arrays import AnyArray, Floats, Ints
+from ..foundation.errors import QubayesError, option, some
 from ..foundation.graph import cycle_path, find_cycle, topological_order
-from .inference import marginals_given
+from . import answers
+from .linear import Linear
+from .parameter_checks import checked_parameters, same_parameters
+from .separation import separated
+from .vertex import Vertex
 
 Edge: TypeAlias = tuple[int, int]  # parent and child, or two adjacent vertices
 States: TypeAlias = tuple[tuple[str, ...], ...]
 Tables: TypeAlias = tuple[Floats, ...]
 
-# Sums of probabilities in files differ from 1 by rounding: 0.33, 0.33, 0.33 means thirds; 0.5, 0.4
-# is a mistake.
-_ROUNDING = 0.02
 _MOST_DRAWN = 300  # vertices of a picture that a notebook shows unasked
 MOST_AXES = 32  # axes of a table: some versions of numpy allow no more
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Network:
-    """A directed acyclic graph; discrete variables if it has `states`, parameters if `tables`.
+    """A directed acyclic graph; its variables are known if it has `states`, parameters if `tables`.
 
-    `tables[v]` has one axis per parent, in the order of `parents[v]`, and the states of v on the
-    last axis. A row that sums to 1 only within the rounding of a file is scaled to 1.
+    A discrete variable v has `states[v]`, and `tables[v]` has one axis per parent, in the order of
+    `parents[v]`, and the states of v on the last axis. A row that sums to 1 only within the rounding
+    of a file is scaled to 1. A continuous variable has no states, `states[v] == ()`, and `tables[v]`
+    is a `Linear`. Parameters are of one kind: all variables are discrete, or all are continuous.
 
     Networks are equal if names, edges, states and tables are, whatever the order of the parents.
     """
@@ -41,7 +41,8 @@ class Network:
     names: tuple[str, ...]
     parents: tuple[tuple[int, ...], ...]  # indices, in the order of the axes of the table
     states: States | None = None
-    tables: Tables | None = field(default=None, repr=False)  # (parent arities..., arity), read-only
+    # (parent arities..., arity), read-only; or a Linear
+    tables: tuple[Floats | Linear, ...] | None = field(default=None, repr=False)
     name: str = ""  # the file that it was read from
     # By name, the value of each state in the data of `fit`; not for columns of texts or intervals,
     # and in no file.
@@ -56,7 +57,10 @@ class Network:
                     "tables need states, and one table for each vertex; "
                     "leave out tables for a graph"
                 )
-            tables = [_checked_table(self, vertex, its) for vertex, its in enumerate(self.tables)]
+            self.check_kind()
+            tables = [
+                checked_parameters(self, vertex, its) for vertex, its in enumerate(self.tables)
+            ]
             object.__setattr__(self, "tables", tuple(tables))
 
     def _check_graph(self) -> None:
@@ -81,7 +85,7 @@ class Network:
             raise QubayesError(f"the network has a directed cycle, {path}; remove one of its edges")
 
     def _check_states(self) -> None:
-        """Raise unless every vertex has states that differ, or none has any."""
+        """Raise unless the states of each vertex differ."""
         if self.states is None:
             return
         if len(self.states) != self.n:
@@ -89,10 +93,18 @@ class Network:
                 f"{self.n} names but states of {len(self.states)} vertices; give both or neither"
             )
         for name, states in zip(self.names, self.states, strict=True):
-            if not states or len(set(states)) != len(states):
-                raise QubayesError(
-                    f"the states of {name!r} are {states}; give one or more, each once"
-                )
+            if len(set(states)) != len(states):
+                raise QubayesError(f"the states of {name!r} are {states}; give each once")
+
+    def check_kind(self) -> None:
+        """Raise if the network has discrete and continuous variables."""
+        states = self.states or ()
+        if () in states and any(states):
+            raise QubayesError(
+                f"{self.names[states.index(())]!r} is continuous and other variables have states;"
+                " parameters are for one kind of variables: cut the continuous ones with"
+                f" {option('bins', 3)}"
+            )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Network):
@@ -101,8 +113,9 @@ class Network:
             return False
         if self.tables is None or other.tables is None:
             return self.tables is other.tables
-        vertices = range(self.n)
-        return all(np.array_equal(self._sorted_table(v), other._sorted_table(v)) for v in vertices)
+        return all(
+            same_parameters(self._sorted_table(v), other._sorted_table(v)) for v in range(self.n)
+        )
 
     def __hash__(self) -> int:
         return hash((self._graph, self.states))
@@ -112,12 +125,15 @@ class Network:
         """Names and sets of parents."""
         return self.names, tuple(map(frozenset, self.parents))
 
-    def _sorted_table(self, vertex: int) -> Floats:
-        """Return the table of the vertex with its parents in ascending order."""
-        _, tables = self.parameters
+    def _sorted_table(self, vertex: int) -> Floats | Linear:
+        """Return the parameters of the vertex with its parents in ascending order."""
+        assert self.tables is not None  # networks without parameters are equal by their graphs
         parents = self.parents[vertex]
         axes = sorted(range(len(parents)), key=parents.__getitem__)
-        return tables[vertex].transpose([*axes, len(parents)])
+        table = self.tables[vertex]
+        if isinstance(table, Linear):
+            return table.reordered(axes)
+        return table.transpose([*axes, len(parents)])
 
     @classmethod
     def from_edges(cls, names: Sequence[str], edges: Iterable[tuple[str, str]]) -> "Network":
@@ -159,13 +175,35 @@ class Network:
         return np.array([len(states) for states in self.states], dtype=np.int64)
 
     @property
+    def is_continuous(self) -> bool:
+        """Whether all variables are continuous."""
+        return bool(self.states) and not any(self.states or ())
+
+    @property
     def parameters(self) -> tuple[States, Tables]:
-        """States and tables; an error if the network has none."""
+        """States and tables of discrete variables; an error if the network has none."""
+        states, tables = self._all_parameters
+        if self.is_continuous:
+            raise QubayesError(
+                f"{self.names[0]!r} is continuous and has no table of probabilities; cut the columns"
+                f" of the data with {option('bins', 3)} for a network of states"
+            )
+        return states, tuple(table for table in tables if not isinstance(table, Linear))
+
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        """Parameters of the continuous variables; an error if the network has none."""
+        _, tables = self._all_parameters
+        if self.states and not self.is_continuous:
+            raise QubayesError(f"{self.names[0]!r} is discrete and has no weights")
+        return tuple(table for table in tables if isinstance(table, Linear))
+
+    @property
+    def _all_parameters(self) -> tuple[States, tuple[Floats | Linear, ...]]:
         if self.states is None or self.tables is None:
             raise QubayesError(
                 "this network has no probabilities; fit it to data first (`qubayes.fit`), or read "
-                "it from a file with"
-                " tables"
+                "it from a file with tables"
             )
         return self.states, self.tables
 
@@ -206,7 +244,7 @@ class Network:
         return self.names.index(name)
 
     def __getitem__(self, name: str) -> "Vertex":
-        """Return the vertex of this name: its parents, children, states and table.
+        """Return the vertex of this name: its parents, children, states and parameters.
 
         >>> Network.from_edges("abc", [("a", "c"), ("b", "c")])["c"].parents
         ('a', 'b')
@@ -214,13 +252,15 @@ class Network:
         vertex = self.index(name)
         names, parents = self.names, self.parents[vertex]
         children = tuple(v for v, its in enumerate(self.parents) if vertex in its)
+        table = None if self.tables is None else self.tables[vertex]
         return Vertex(
             name,
             tuple(names[p] for p in parents),
             tuple(names[c] for c in children),
             None if self.states is None else self.states[vertex],
             None if self.states is None else tuple(self.states[p] for p in parents),
-            None if self.tables is None else self.tables[vertex],
+            table if isinstance(table, np.ndarray) else None,
+            table if isinstance(table, Linear) else None,
         )
 
     def markov_blanket(self, name: str) -> tuple[str, ...]:
@@ -235,10 +275,28 @@ class Network:
         families = [{v, *its} for v, its in enumerate(self.parents) if v == vertex or vertex in its]
         return tuple(self.names[v] for v in sorted(set().union(*families) - {vertex}))
 
-    def to_frame(self, name: str) -> Any:
-        """Return the table of a vertex as a data frame (pandas, else polars).
+    def separated(
+        self,
+        x: str | Iterable[str],
+        y: str | Iterable[str],
+        given: str | Iterable[str] = (),
+    ) -> bool:
+        """Return True if the graph separates x from y given others (d-separation).
 
-        It has a row for each combination of the parents' states."""
+        Then x and y are independent given these, whatever the parameters. Each argument is a name
+        or several.
+
+        >>> sprinkler = Network.from_edges("abc", [("a", "c"), ("b", "c")])
+        >>> sprinkler.separated("a", "b"), sprinkler.separated("a", "b", given="c")
+        (True, False)
+        """
+        return separated(self, x, y, given)
+
+    def to_frame(self, name: str) -> Any:
+        """Return the parameters of a vertex as a data frame (pandas, else polars).
+
+        A table has a row for each combination of the parents' states; of a continuous variable the
+        rows are the intercept, the weight of each parent and the deviation."""
         return self[name].to_frame()
 
     def probability(
@@ -254,128 +312,37 @@ class Network:
         unless `missing` is a state. Values are those of `predict`. Exact, by variable elimination:
         TooLargeError where the graph is too dense for it.
 
+        For the name of a continuous variable, return its `Normal`: mean and deviation given the
+        others, exact. An interval of one, (low, high), has a probability; None is an open end.
+
         >>> tables = np.array([0.5, 0.5]), np.array([[1, 0], [0.5, 0.5]])
         >>> coin = Network(("a", "b"), ((), (0,)), (("0", "1"), ("0", "1")), tables)
         >>> coin.probability(b=1), coin.probability({"a": 1, "b": 1})
         (0.25, 0.25)
         >>> coin.probability("a", given={"b": 0})
         {'0': 0.6666666666666666, '1': 0.3333333333333333}
+        >>> lines = Linear(0.0, (), 1.0), Linear(1.0, (2.0,), 1.0)
+        >>> line = Network(("a", "b"), ((), (0,)), ((), ()), lines)
+        >>> line.probability("b", given={"a": 1.5}), line.probability(b=(1.0, None))
+        (Normal(mean=4.0, deviation=1.0), 0.5)
         """
-        if isinstance(query, str):
-            if states:
-                raise SettingError(
-                    f"a variable ({query!r}) and a state ({min(states)}) were given; give one or "
-                    "the other"
-                )
-            vertex = self.index(query)
-            found = self._posterior(vertex, self._evidence(given, {vertex}))[0]
-            return dict(zip(self._values(vertex).tolist(), found.tolist(), strict=True))
-        wanted = {self.index(name): value for name, value in {**(query or {}), **states}.items()}
-        if not wanted:
-            raise SettingError(
-                'probability of nothing; give states such as probability(x="yes"), or a name'
-            )
-        codes = self._evidence(given, wanted.keys())
-        # By the chain rule, so that no joint table of many vertices is needed.
-        total = 1.0
-        for vertex, value in wanted.items():
-            code = self._code(vertex, value)
-            total *= float(self._posterior(vertex, codes)[0, code]) if total else 0.0
-            codes[vertex] = np.array([code])
-        return total
+        return answers.probability(self, query, given, states)
 
     def predict_proba(self, data: Any, name: str) -> Floats:
         """Return (rows, states of the vertex) its probabilities given the rest of each row.
 
         `data` is a file, a frame or an array, as for `qubayes.read`; columns that are not vertices,
         the column of the vertex itself and missing values are ignored."""
-        vertex = self.index(name)
-        columns = {
-            self.index(other): codes
-            for other, codes in read_evidence(data, self).items()
-            if other != name
-        }
-        if not columns:
-            raise DataError(
-                f"the data have no column that is a vertex besides {name!r}; vertices are "
-                f"{some(self.names)}"
-            )
-        rows = len(next(iter(columns.values())))
-        known = np.array([codes >= 0 for codes in columns.values()])
-        found = np.empty((rows, len(self.parameters[0][vertex])))
-        patterns, which = np.unique(known, axis=1, return_inverse=True)
-        for pattern, observed in enumerate(patterns.T):
-            here = which.ravel() == pattern
-            evidence = {
-                v: codes[here]
-                for (v, codes), seen in zip(columns.items(), observed, strict=True)
-                if seen
-            }
-            found[here] = self._posterior(vertex, evidence)
-        return found
+        return answers.predict_proba(self, data, name)
 
     def predict(self, data: Any, name: str) -> Any:
         """Return the most probable value of the vertex given the rest of each row of the data.
 
         Values are those of the column that the network was fitted to: truth values, numbers,
         categories, dates. Of intervals, of `missing` and of a network that was read from a file
-        they are the names of the states. For a pandas or polars frame they are a Series, otherwise
-        an array."""
-        vertex = self.index(name)
-        return column_like(
-            data, name, self._values(vertex)[self.predict_proba(data, name).argmax(axis=1)]
-        )
-
-    def _values(self, vertex: int) -> AnyArray:
-        """Return the value of each state of the vertex; names where the data had none."""
-        return self.values.get(self.names[vertex], np.array(self.parameters[0][vertex]))
-
-    def _evidence(self, given: Any, asked: Container[int]) -> dict[int, Ints]:
-        """Return the state of each vertex that a mapping or a row gives, without missing values."""
-        if given is None or isinstance(given, Mapping):
-            values = {self.index(name): value for name, value in (given or {}).items()}
-            if both := [vertex for vertex in values if vertex in asked]:
-                raise SettingError(
-                    f"{self.names[min(both)]!r} is asked for and given; leave it out of one"
-                )
-        elif getattr(given, "ndim", 0) == 1 and hasattr(given, "items"):  # a Series
-            known = {
-                self.names.index(str(name)): value
-                for name, value in given.items()
-                if str(name) in self.names
-            }
-            values = {vertex: value for vertex, value in known.items() if vertex not in asked}
-        else:
-            raise SettingError(
-                f"given is of type {type(given).__name__}; give states by name, such as "
-                f"{{'x': 'yes'}}, or a row of a"
-                " pandas frame"
-            )
-        states, _ = self.parameters
-        codes = {
-            vertex: code_of(states[vertex], value, self.names[vertex])
-            for vertex, value in values.items()
-        }
-        return {vertex: np.array([code]) for vertex, code in codes.items() if code >= 0}
-
-    def _code(self, vertex: int, value: Any) -> int:
-        """Return the state that a value names."""
-        return state_of(self.parameters[0][vertex], value, self.names[vertex])
-
-    def _posterior(self, query: int, evidence: Mapping[int, Ints]) -> Floats:
-        found = marginals_given(self, query, evidence)
-        if np.isnan(found).any():
-            row = int(np.argmax(np.isnan(found).any(axis=1)))
-            states = self.parameters[0]
-            given = (
-                f"{self.names[v]} = {states[v][codes[row]]}"
-                for v, codes in list(evidence.items())[:5]
-            )
-            raise QubayesError(
-                f"the network holds the evidence of row {row + 1} impossible ({', '.join(given)});"
-                " leave out some of it, or fit the network with a prior such as bdeu"
-            )
-        return found
+        they are the names of the states. Of a continuous variable it is the mean. For a pandas or
+        polars frame they are a Series, otherwise an array."""
+        return answers.predict(self, data, name)
 
     def plot(self, path: str | Path | None = None) -> "Picture":
         """Return a picture of the graph, which notebooks show.
@@ -393,7 +360,8 @@ class Network:
         return self.plot() if self.n <= _MOST_DRAWN else None
 
     def __str__(self) -> str:
-        kind = "with probabilities" if self.tables is not None else "without probabilities"
+        what = "parameters" if self.is_continuous else "probabilities"
+        kind = f"with {what}" if self.tables is not None else f"without {what}"
         title = f"Network {self.name}".rstrip()
         shown = [
             f"  {child} <- {', '.join(its)}" for child, its in self.parent_names().items() if its
@@ -411,79 +379,3 @@ class Picture(str):
 
     def _repr_svg_(self) -> str:
         return str(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Vertex:
-    """A vertex of a network with names: parents, children, states and table."""
-
-    name: str
-    parents: tuple[str, ...]
-    children: tuple[str, ...]
-    states: tuple[str, ...] | None
-    parent_states: States | None  # in the order of `parents`
-    table: Floats | None = field(repr=False)  # (parent arities..., arity)
-
-    def rows(self) -> Iterator[tuple[tuple[str, ...], dict[str, float]]]:
-        """Yield (states of the parents, probability of each state) for each row of the table."""
-        if self.table is None or self.states is None or self.parent_states is None:
-            raise QubayesError(
-                f"{self.name!r} has no probabilities; fit the network to data first (`qubayes.fit`)"
-            )
-        numbers = self.table.reshape(-1, len(self.states)).tolist()
-        for given, row in zip(product(*self.parent_states), numbers, strict=True):
-            yield given, dict(zip(self.states, row, strict=True))
-
-    def to_frame(self) -> Any:
-        """Return the table as a data frame (pandas, else polars).
-
-        Its columns are the parents, then P(x=state)."""
-        rows = list(self.rows())
-        columns: dict[str, list[Any]] = {
-            parent: [given[i] for given, _ in rows] for i, parent in enumerate(self.parents)
-        }
-        for state in self.states or ():
-            columns[f"P({self.name}={state})"] = [row[state] for _, row in rows]
-        return make_frame(columns)
-
-    def __str__(self) -> str:
-        lines = [f"{self.name} <- {', '.join(self.parents)}" if self.parents else self.name]
-        if self.states is not None:
-            lines.append(f"  states {some(self.states, 10)}")
-        if self.table is not None:
-            for given, row in islice(self.rows(), 20):
-                numbers = ", ".join(f"{state}: {p:.4g}" for state, p in islice(row.items(), 10))
-                condition = f"{', '.join(given)} -> " if given else ""
-                more = ", ..." if len(row) > 10 else ""
-                lines.append(f"  {condition}{numbers}{more}")
-            if (size := self.table.size // self.table.shape[-1]) > 20:
-                lines.append(f"  and {size - 20} rows more")
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
-
-
-def _checked_table(network: Network, vertex: int, table: Floats) -> Floats:
-    """Return the table read-only, each row with sum 1."""
-    name = network.names[vertex]
-    shape = network.table_shape(vertex)
-    table = np.asarray(table, dtype=np.float64)
-    if table.shape != shape:
-        raise QubayesError(
-            f"the table of {name!r} has shape {table.shape}; its states and parents make it {shape}"
-        )
-    totals = table.sum(axis=-1, keepdims=True)
-    wrong = ~(np.abs(totals - 1.0) <= _ROUNDING)
-    if not (table >= 0).all() or wrong.any():
-        found = (
-            f"a row with sum {totals[wrong].flat[0]:.6g}"
-            if wrong.any()
-            else f"{np.nanmin(table):.6g}"
-        )
-        raise QubayesError(
-            f"the table of {name!r} holds {found}; probabilities are 0 or more and sum to 1"
-        )
-    # Rows that are right to the last digits stay as they are, so that writing and reading give the
-    # same numbers.
-    return frozen(np.where(np.abs(totals - 1.0) > 1e-9, table / totals, table))

@@ -1,22 +1,11 @@
-"""Network files: one table of formats, and the project's own format (.json).
+"""Network files: one table of formats.
 
 docs/networks.md says what each format can hold. To add one, write `text(network) -> str` and, if it
 is read, `parse(content) -> Network`, and add a line to `_FORMATS`. Parsers raise errors without the
-path, which `read_network` puts before them.
-
-The project's own format (.json) holds everything that a network may have, and any names:
-
-    {"format": "qubayes network", "version": 1, "about": {"score": -1234.5},
-     "vertices": [{"name": "grass", "parents": ["rain"], "states": ["wet", "dry"],
-                   "table": [[0.8, 0.2], [0.1, 0.9]]}]}
-
-`states` and `table` are there for every vertex or for none; a row of the table belongs to one state
-of the parents, the first parent slowest."""
+path, which `read_network` puts before them."""
 
 import gzip
-import json
 import logging
-import math
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
@@ -24,16 +13,19 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..data import Dataset
-from ..foundation.arrays import Floats
-from ..foundation.errors import FormatError, QubayesError, some
-from ..foundation.files import ending, parse_json, read_bytes, read_text, replacing, shown
+from ..foundation.errors import FormatError, QubayesError, option, some
+from ..foundation.files import ending, read_bytes, read_text, replacing, shown
 from .bif import bif_text, parse_bif
 from .equivalence import cpdag
+from .json_files import (
+    MOST_NETWORK_BYTES,
+    json_text,
+    parse_json_network,
+)
 from .network import Edge, Network
 from .other_formats import (
+    HALF_CHARACTER,
     MODELSTRING_FORBIDDEN,
     adjacency_text,
     dot_text,
@@ -44,138 +36,11 @@ from .other_formats import (
     parse_xmlbif,
     xmlbif_text,
 )
+from .pgmpy_files import PGMPY_FORBIDDEN, pgmpy_text
 
 log = logging.getLogger("qubayes")
 
-# Unpacked, and for vertices. The largest network of the public repositories has 8 MB and 1041
-# vertices; a hostile file of this size costs up to 25 times as much memory (empty JSON lists).
-MOST_NETWORK_BYTES = 1 << 26
 _MOST_VERTICES = 100_000
-
-_FORMAT = "qubayes network"
-_VERSION = 1
-
-
-def json_text(network: Network, about: Mapping[str, Any] | None = None) -> str:
-    """Return the network, and facts about it, as JSON with one line for each vertex."""
-    head: dict[str, Any] = {"format": _FORMAT, "version": _VERSION}
-    if about:
-        head["about"] = dict(about)
-    try:
-        start = json.dumps(head, ensure_ascii=False, allow_nan=False)[:-1]
-    except (TypeError, ValueError, RecursionError) as error:
-        raise FormatError(
-            f"the facts about the network cannot be written: {error}; give plain JSON"
-        ) from error
-    lines = []
-    for vertex, (name, parents) in enumerate(network.parent_names().items()):
-        facts: dict[str, Any] = {"name": name, "parents": parents}
-        if network.states is not None:
-            facts["states"] = network.states[vertex]
-        if network.tables is not None:
-            table = network.tables[vertex]
-            facts["table"] = table.reshape(-1, table.shape[-1]).tolist()
-        lines.append(json.dumps(facts, ensure_ascii=False))
-    vertices = ",\n  ".join(lines)
-    return f'{start}, "vertices": [\n  {vertices}\n]}}\n'
-
-
-def parse_json_network(text: str) -> Network:
-    """Return the network of a JSON file."""
-    vertices = _document(text)["vertices"]
-    if not isinstance(vertices, list) or not all(map(_is_vertex, vertices)):
-        raise FormatError(
-            "'vertices' must be a list of objects with 'name' and a list of names, 'parents'"
-        )
-    has_states = _in_all_or_none("states", vertices)
-    has_tables = _in_all_or_none("table", vertices)
-    names = tuple(vertex["name"] for vertex in vertices)
-    states = tuple(tuple(vertex["states"]) for vertex in vertices) if has_states else None
-    graph = Network(names, _parents_by_index(vertices), states)
-    if not has_tables:
-        return graph
-    if not has_states:
-        raise FormatError("there are tables but no 'states'; give both or neither")
-    tables = [_json_table(graph, v, vertex["table"]) for v, vertex in enumerate(vertices)]
-    return replace(graph, tables=tuple(tables))
-
-
-def _in_all_or_none(key: str, vertices: Sequence[Mapping[str, Any]]) -> bool:
-    """Return True if all vertices have the key, False if none has; raise if some have it."""
-    having = sum(key in vertex for vertex in vertices)
-    if having not in (0, len(vertices)):
-        raise FormatError(
-            f"{having} of {len(vertices)} vertices have {key!r}; give it for all or for none"
-        )
-    return having > 0
-
-
-def _parents_by_index(vertices: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, ...], ...]:
-    """Return the indices of the parents of each vertex."""
-    index = {vertex["name"]: place for place, vertex in enumerate(vertices)}
-    for vertex in vertices:
-        if unknown := [parent for parent in vertex["parents"] if parent not in index]:
-            raise FormatError(
-                f"{unknown[0]!r}, a parent of {vertex['name']!r}, is not a vertex; add it"
-            )
-    return tuple(tuple(index[parent] for parent in vertex["parents"]) for vertex in vertices)
-
-
-def _json_table(graph: Network, vertex: int, rows: Any) -> Floats:
-    """Return the rows in the shape of the vertex's table."""
-    *arities, arity = shape = graph.table_shape(vertex)
-    count = math.prod(arities)
-    fine = isinstance(rows, list) and len(rows) == count
-    if not fine or not all(_is_row(row, arity) for row in rows):
-        raise FormatError(
-            f"the table of {graph.names[vertex]!r} must have {count} rows of {arity} probabilities"
-        )
-    return np.array(rows, dtype=np.float64).reshape(shape)
-
-
-def _is_row(row: Any, arity: int) -> bool:
-    """Return True for a list of so many probabilities."""
-    if not isinstance(row, list) or len(row) != arity:
-        return False
-    return all(type(p) in (int, float) and 0 <= p <= 1.1 for p in row)
-
-
-def read_about(path: str | Path) -> dict[str, Any]:
-    """Return the facts that a .json file keeps beside the network; {} if there are none."""
-    try:
-        about = _document(read_text(path, MOST_NETWORK_BYTES)).get("about", {})
-    except FormatError as error:
-        raise FormatError(f"{path}: {error}") from None
-    if not isinstance(about, dict):
-        raise FormatError(f"{path}: 'about' must be an object")
-    return about
-
-
-def _document(text: str) -> dict[str, Any]:
-    value = parse_json(text)
-    if not isinstance(value, dict) or value.get("format") != _FORMAT or "vertices" not in value:
-        raise FormatError(
-            f"not a network; it must hold an object with 'format': '{_FORMAT}' and 'vertices'"
-        )
-    if value.get("version") != _VERSION:
-        raise FormatError(
-            f"it has version {shown(value.get('version'))}; this program reads {_VERSION}"
-        )
-    return value
-
-
-def _is_vertex(value: Any) -> bool:
-    """Return True if name, parents and states are text.
-
-    A lone surrogate, which JSON can hold, is not text."""
-    if not isinstance(value, dict) or "name" not in value:
-        return False
-    parents = value.get("parents")
-    states = value.get("states", [])
-    if not isinstance(parents, list) or not isinstance(states, list):
-        return False
-    texts = (value["name"], *parents, *states)
-    return all(isinstance(text, str) and not _HALF.search(text) for text in texts)
 
 
 class _Format(NamedTuple):
@@ -186,6 +51,8 @@ class _Format(NamedTuple):
     forbidden: str = r"(?!)"  # pattern of names that it cannot hold
     why: str = ""
     tables: bool = False  # whether it holds states and probabilities
+    discrete: bool = True  # whether its tables are of discrete variables
+    continuous: bool = False  # whether it holds the parameters of continuous variables
     needs_tables: bool = False
     binary: bool = False  # whether `parse` takes bytes, to find the encoding itself
     vertices: tuple[int, int] = (0, _MOST_VERTICES)  # least and most
@@ -193,7 +60,6 @@ class _Format(NamedTuple):
     class_text: Callable[[Network, Container[Edge]], str] | None = None
 
 
-_HALF = re.compile("[\ud800-\udfff]")  # half a character, which no file can hold
 # not in XML, even as a reference
 _EMPTY_OR_CONTROL = "\\A\\Z|[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
@@ -245,13 +111,26 @@ _FORMATS = {
     ".xmlbif": _XMLBIF,
     ".bifxml": _XMLBIF,
     ".xml": _XMLBIF,
-    ".json": _Format(parse_json_network, json_text, tables=True),
+    ".json": _Format(parse_json_network, json_text, tables=True, continuous=True),
     ".dot": _DOT,
     ".gv": _DOT,
     ".graphml": _GRAPHML,
     ".bnlearn": _MODELSTRING,
     ".csv": _ADJACENCY,
 }
+# Read as .json: its content tells what it is.
+_PGMPY_ENDING = ".pgmpy.json"
+_PGMPY = _Format(
+    parse_json_network,
+    pgmpy_text,
+    PGMPY_FORBIDDEN,
+    "it is the name of the intercept",
+    tables=True,
+    needs_tables=True,
+    vertices=(1, _MOST_VERTICES),
+    discrete=False,
+    continuous=True,
+)
 NETWORK_ENDINGS = tuple(_FORMATS)
 _READ = tuple(kind for kind, chosen in _FORMATS.items() if chosen.parse is not None)
 
@@ -259,7 +138,8 @@ _READ = tuple(kind for kind, chosen in _FORMATS.items() if chosen.parse is not N
 def read_network(path: str | Path) -> Network:
     """Return the network in the file: .bif, .xmlbif (.bifxml, .xml), .json, .graphml or .bnlearn.
 
-    Each of them may be packed (.gz)."""
+    Each of them may be packed (.gz). A .json file is our own, or one of pgmpy with the keys
+    `nodes`, `arcs` and `cpds`."""
     chosen = _format(path)
     if chosen.parse is None:
         raise FormatError(
@@ -283,6 +163,8 @@ def write_network(
     """Write the network in the format of the path's ending; packed if it ends in .gz.
 
     The file is whole or absent.
+
+    A path that ends in .pgmpy.json gives the JSON of pgmpy for continuous variables.
 
     `about`: facts such as score and stamp that a .json file keeps beside the network (`read_about`
     gives them back); the other formats have no place for them."""
@@ -359,6 +241,8 @@ def check_network_path(
 
 
 def _format(path: str | Path) -> _Format:
+    if Path(path).name.lower().removesuffix(".gz").endswith(_PGMPY_ENDING):
+        return _PGMPY
     try:
         return _FORMATS[ending(path)]
     except KeyError:
@@ -398,13 +282,30 @@ def _check_names(names: Sequence[str], states: Sequence[Sequence[str]], path: st
             f"a {kind} file of {len(names)} vertices; from {least} to {most} are written: use "
             ".json instead"
         )
+    _check_kinds(names, states, path)
     forbidden = re.compile(chosen.forbidden)
     texts = list(names)
     if chosen.tables:
         texts += chain.from_iterable(states)
     for name in texts:
-        if _HALF.search(name):
+        if HALF_CHARACTER.search(name):
             raise FormatError(f"no file can hold the name {name!r} (half a character); rename it")
         if forbidden.search(name):
             found = f"a {kind} file cannot hold the name {shown(name, 80)} ({chosen.why})"
             raise FormatError(f"{found}; write .json instead, or rename it")
+
+
+def _check_kinds(names: Sequence[str], states: Sequence[Sequence[str]], path: str | Path) -> None:
+    """Raise if the format holds parameters, but not of variables of these kinds."""
+    chosen, kind = _format(path), ending(path)
+    for name, its in zip(names, states, strict=bool(states)):
+        if chosen.tables and not its and not chosen.continuous:
+            raise FormatError(
+                f"a {kind} file cannot hold the continuous variable {name!r}; write .json instead,"
+                f" or cut the columns of the data with {option('bins', 3)}"
+            )
+        if its and not chosen.discrete:
+            raise FormatError(
+                f"a {_PGMPY_ENDING} file holds continuous variables alone, and {name!r} has"
+                " states; write .json instead"
+            )

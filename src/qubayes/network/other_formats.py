@@ -41,6 +41,9 @@ _XML = str.maketrans(
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>'
 
 
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # which no file can hold
+
+
 def dot_text(network: Network, undirected: Container[Edge] = frozenset()) -> str:
     """Return the graph as DOT; the edges (parent, child) in `undirected` without direction."""
     quoted = ['"' + name.replace('"', '\\"') + '"' for name in network.names]
@@ -272,6 +275,8 @@ def _xmlbif_states(network: Element) -> dict[str, tuple[str, ...]]:
             raise FormatError("two VARIABLE elements have the same name; give each its own name")
         # VALUE: version 0.2
         found[name] = tuple(_texts(variable, "OUTCOME") or _texts(variable, "VALUE"))
+        if not found[name]:
+            raise FormatError(f"{name!r} has no OUTCOME; give it one or more")
     return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..foundation.arrays import Floats
 from ..foundation.environment import optional
 from ..foundation.errors import MissingPackageError, QubayesError
+from .linear import Linear
 from .network import Network
 
 if TYPE_CHECKING:
@@ -49,38 +50,61 @@ def from_networkx(graph: "nx.DiGraph") -> Network:
 
 
 def to_pgmpy(network: Network) -> Any:
-    """Return a pgmpy DiscreteBayesianNetwork, with a TabularCPD for each table."""
+    """Return a pgmpy DiscreteBayesianNetwork, with a TabularCPD for each table.
+
+    Of continuous variables it is a LinearGaussianBayesianNetwork."""
+    if network.is_continuous:
+        return _linear_gaussian(network)
     tabular = _package("pgmpy.factors.discrete").TabularCPD
     model = to_networkx(network, _package("pgmpy.models").DiscreteBayesianNetwork())
-    if network.tables is None or network.states is None:
+    if network.tables is None:
         return model
-    for vertex, (its, table) in enumerate(zip(network.parents, network.tables, strict=True)):
+    states, tables = network.parameters
+    for vertex, (its, table) in enumerate(zip(network.parents, tables, strict=True)):
         factor = tabular(
             network.names[vertex],
             table.shape[-1],
             table.reshape(-1, table.shape[-1]).T,
             [network.names[p] for p in its] or None,
             list(table.shape[:-1]) or None,
-            {network.names[v]: list(network.states[v]) for v in (vertex, *its)},
+            {network.names[v]: list(states[v]) for v in (vertex, *its)},
         )
         model.add_cpds(factor)
     return model
 
 
-def from_pgmpy(model: Any) -> Network:
-    """Return the network of a pgmpy model; with tables if every node has a TabularCPD.
+def _linear_gaussian(network: Network) -> Any:
+    """Return a pgmpy LinearGaussianBayesianNetwork, with a LinearGaussianCPD for each `Linear`."""
+    normal = _package("pgmpy.factors.continuous").LinearGaussianCPD
+    model = to_networkx(network, _package("pgmpy.models").LinearGaussianBayesianNetwork())
+    if network.tables is None:
+        return model
+    for name, linear in zip(network.names, network.linears, strict=True):
+        weights = [linear.intercept, *linear.weights]
+        model.add_cpds(normal(name, weights, linear.deviation, list(network[name].parents)))
+    return model
 
-    Names become text."""
+
+def from_pgmpy(model: Any) -> Network:
+    """Return the network of a pgmpy model; with parameters if every node has a CPD.
+
+    Each is a TabularCPD, or each is a LinearGaussianCPD. Names become text."""
     nodes = list(model.nodes)
     index = {node: vertex for vertex, node in enumerate(nodes)}
     factors = [model.get_cpds(node) for node in nodes]
     if not nodes or any(factor is None for factor in factors):
         return from_networkx(model)
     parents = tuple(tuple(index[name] for name in factor.variables[1:]) for factor in factors)
+    names = tuple(map(str, nodes))
+    if all(hasattr(factor, "beta") for factor in factors):
+        linears = tuple(
+            Linear(factor.beta[0], tuple(factor.beta[1:]), factor.std) for factor in factors
+        )
+        return Network(names, parents, ((),) * len(names), linears)
     states = {node: factor.state_names[node] for node, factor in zip(nodes, factors, strict=True)}
     tables = tuple(_table_of(factor, states) for factor in factors)
     texts = tuple(tuple(map(str, its)) for its in states.values())
-    return Network(tuple(map(str, nodes)), parents, texts, tables)
+    return Network(names, parents, texts, tables)
 
 
 def _table_of(factor: Any, states: Mapping[Any, Sequence[Any]]) -> Floats:

@@ -1,19 +1,20 @@
-"""Networks and data: estimated probabilities, log-likelihood, score, samples."""
+"""Networks and data: estimated parameters, log-likelihood, samples."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..data import Dataset, ReadSettings, read, values_of
+from ..data import Dataset, ReadSettings, numbers_of, read, values_of
 from ..data.dataset import code_type
 from ..data.spelling import plain_spelling
 from ..foundation.arrays import AnyArray, Floats, Ints, frozen
 from ..foundation.errors import DataError, SettingError, TooLargeError, option, some
-from ..scores import DECLARED, EACH, Score, local_score
+from ..scores import DECLARED, EACH, Score
+from .linear import fit_linear
 from .network import Network
 from .network_files import read_network
 
@@ -26,21 +27,24 @@ _BLOCK = 1 << 16  # rows drawn at once, so that a table with many states needs l
 def fit(
     network: Network | str | Path,
     data: Any,
-    score: Score | str = "bdeu",
+    score: Score | str | None = None,
     *,
     reading: ReadSettings | None = None,
     **options: Any,
 ) -> Network:
-    """Return the network with a table for every vertex, estimated from the data.
+    """Return the network with parameters for every vertex, estimated from the data.
 
     The data are a file, a data frame or a `Dataset`.
 
-    With a Bayesian score the posterior mean under its prior: `bdeu` adds ess/(r q) to each of the r
-    q cells, `k2` adds 1, `bds` adds ess/(r' q') to the cells of the q' observed parent states and
-    r' observed states of the child. With "ml", `loglik`, `aic` and `bic` relative frequencies.
-    Where both data and prior are silent (a parent state that was never seen) the states are equally
-    likely. States are the network's, or the data's if it declares none. How the data are read is
-    said by `reading`, or by its fields by name (`missing="drop"`).
+    A discrete variable has a table. With a Bayesian score it is the posterior mean under its prior:
+    `bdeu`, the default, adds ess/(r q) to each of the r q cells, `k2` adds 1, `bds` adds ess/(r'
+    q') to the cells of the q' observed parent states and r' observed states of the child. With
+    "ml", `loglik`, `aic` and `bic` relative frequencies. Where both data and prior are silent (a
+    parent state that was never seen) the states are equally likely. A continuous variable has a
+    `Linear`, by least squares with every score; its deviation is the one of maximum likelihood,
+    which divides by the number of rows. States are the network's, or the data's if it declares
+    none. How the data are read is said by `reading`, or by its fields by name
+    (`missing="drop"`).
 
     >>> from qubayes.data import read
     >>> import polars
@@ -53,22 +57,40 @@ def fit(
     """
     network = network if isinstance(network, Network) else read_network(network)
     dataset = read(data, reading, like=network, **options)
-    if dataset.numbers:
-        raise TooLargeError(
-            f"column {next(iter(dataset.numbers))!r} is continuous; cut it into intervals with"
-            f" {option('bins', 3)}"
-        )
-    if isinstance(score, str):
-        try:
-            score = Score("loglik" if score == "ml" else score)
-        except SettingError:
-            raise SettingError(
-                f"parameters by {score!r}; give 'ml' or a score such as 'bdeu'"
-            ) from None
+    estimator = _estimator(score)
+    columns = columns_of(network, dataset)
     if network.states is None:
-        network = replace(
-            network, states=tuple(dataset.states[i] for i in _columns(network, dataset))
-        )
+        network = replace(network, states=tuple(dataset.states[column] for column in columns))
+    network.check_kind()
+    if network.is_continuous:
+        return _fit_linears(network, dataset)
+    return _fit_tables(network, dataset, estimator)
+
+
+def _estimator(score: Score | str | None) -> Score:
+    """Return the score whose prior counts are used."""
+    if not isinstance(score, str):
+        return score or Score()
+    try:
+        return Score("loglik" if score == "ml" else score)
+    except SettingError:
+        raise SettingError(
+            f"parameters by {score!r}; give 'ml' or a score such as 'bdeu'"
+        ) from None
+
+
+def _fit_linears(network: Network, dataset: Dataset) -> Network:
+    """Return the network with the maximum likelihood parameters of continuous variables."""
+    numbers = _numbers(network, dataset)
+    linears = tuple(
+        fit_linear(numbers, vertex, its, network.names)
+        for vertex, its in enumerate(network.parents)
+    )
+    return replace(network, tables=linears, values={})
+
+
+def _fit_tables(network: Network, dataset: Dataset, score: Score) -> Network:
+    """Return the network with a table for every discrete variable."""
     arities = network.arities.tolist()
     sizes = [
         math.prod(arities[v] for v in (*its, vertex)) for vertex, its in enumerate(network.parents)
@@ -104,6 +126,8 @@ def log_likelihood(network: Network, dataset: Dataset) -> float:
     >>> round(log_likelihood(fitted, dataset), 3)
     -221.807
     """
+    if network.is_continuous:
+        return _normal_log_likelihood(network, dataset)
     _, tables = network.parameters
     codes = _codes(network, dataset)
     total = 0.0
@@ -114,7 +138,22 @@ def log_likelihood(network: Network, dataset: Dataset) -> float:
     return total
 
 
-def _columns(network: Network, dataset: Dataset) -> list[int]:
+def _normal_log_likelihood(network: Network, dataset: Dataset) -> float:
+    """Return the log density of the rows of continuous variables."""
+    numbers = _numbers(network, dataset)
+    parts = []
+    for vertex, (its, linear) in enumerate(zip(network.parents, network.linears, strict=True)):
+        parts.append(linear.log_likelihood(numbers[vertex], numbers[list(its)]))
+    return math.fsum(parts)
+
+
+def _numbers(network: Network, dataset: Dataset) -> Floats:
+    """Return (n, rows) the cells of continuous vertices."""
+    columns_of(network, dataset)  # names what is missing
+    return np.array([numbers_of(dataset, name) for name in network.names])
+
+
+def columns_of(network: Network, dataset: Dataset) -> list[int]:
     """Return the column of each vertex."""
     columns = {name: column for column, name in enumerate(dataset.names)}
     if missing := [name for name in network.names if name not in columns]:
@@ -128,8 +167,13 @@ def _columns(network: Network, dataset: Dataset) -> list[int]:
 def _codes(network: Network, dataset: Dataset) -> list[AnyArray]:
     """Return for each vertex the state of every row, as an index into the network's states."""
     codes: list[AnyArray] = []
-    for column, states in zip(_columns(network, dataset), network.states or (), strict=True):
+    for column, states in zip(columns_of(network, dataset), network.states or (), strict=True):
         found: AnyArray = dataset.codes[column]
+        if dataset.names[column] in dataset.numbers:
+            raise DataError(
+                f"column {dataset.names[column]!r} holds numbers, and the network has states for it;"
+                f" read the data with like=network, or cut the column with {option('bins', 3)}"
+            )
         if dataset.states[column] != states:
             index = {plain_spelling(state): code for code, state in enumerate(states)}
             index |= {state: code for code, state in enumerate(states)}
@@ -154,7 +198,7 @@ def _values(network: Network, dataset: Dataset) -> dict[str, AnyArray]:
     """Return by name the value of each of the network's states as the source of the data has it."""
     values = {}
     for name, column, states in zip(
-        network.names, _columns(network, dataset), network.states or (), strict=True
+        network.names, columns_of(network, dataset), network.states or (), strict=True
     ):
         if name in dataset.values:
             own = dataset.values[name]
@@ -167,9 +211,15 @@ def _values(network: Network, dataset: Dataset) -> dict[str, AnyArray]:
 def in_states_of(network: Network, dataset: Dataset) -> Dataset:
     """Return the columns of the network's vertices, with the states that it declares."""
     if network.states is None:
-        return dataset.select(np.array(_columns(network, dataset)))
-    codes: AnyArray = np.array(_codes(network, dataset)).astype(code_type(network.states))
+        return dataset.select(np.array(columns_of(network, dataset), np.int64))
+    network.check_kind()
     source = f"network {network.name}".strip()
+    if network.is_continuous:
+        numbers = dict(zip(network.names, _numbers(network, dataset), strict=True))
+        codes: AnyArray = frozen(np.zeros((network.n, dataset.rows), np.uint8))
+        none = ((),) * network.n
+        return Dataset(network.names, none, codes, source, dataset.dropped, numbers=numbers)
+    codes = np.array(_codes(network, dataset)).astype(code_type(network.states))
     values = _values(network, dataset)
     return Dataset(network.names, network.states, frozen(codes), source, dataset.dropped, values)
 
@@ -195,142 +245,6 @@ def _estimate(counts: Ints, score: Score) -> Floats:
         return np.asarray(np.where(totals > 0, weights / totals, 1.0 / weights.shape[-1]))
 
 
-def vertex_scores(network: Network, dataset: Dataset, score: Score | None = None) -> Floats:
-    """Return (n,) the local score of every vertex given its parents.
-
-    Their sum is the score of the network."""
-    columns, chosen = _columns(network, dataset), score or Score()
-    scores = [
-        local_score(dataset, columns[vertex], [columns[p] for p in its], chosen)
-        for vertex, its in enumerate(network.parents)
-    ]
-    return frozen(np.array(scores, dtype=np.float64))
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkScore:
-    """The score of a network on data, and the log-likelihood if it has probabilities."""
-
-    score: Score
-    per_vertex: Mapping[str, float]
-    edges: int
-    rows: int
-    dropped: int  # rows with missing values
-    arities_from: str
-    other_columns: int  # of the data, which are not vertices
-    log_likelihood: float | None
-    log_likelihood_note: str | None  # why there is none
-
-    @property
-    def total(self) -> float:
-        """The sum of the local scores."""
-        return math.fsum(self.per_vertex.values())
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what `qubayes score --json` prints, without the scores of single vertices."""
-        likelihood = self.log_likelihood
-        return {
-            "score": self.total,
-            "name": self.score.name,
-            "ess": self.score.stamped_ess,
-            "arities": self.arities_from,
-            "n": len(self.per_vertex),
-            "edges": self.edges,
-            "rows": self.rows,
-            "dropped_rows": self.dropped,
-            "other_columns": self.other_columns,
-            "log_likelihood": likelihood,
-            "log_likelihood_per_row": likelihood / self.rows
-            if likelihood is not None and self.rows
-            else None,
-            "log_likelihood_note": self.log_likelihood_note,
-        }
-
-    def __str__(self) -> str:
-        return "\n".join(self.describe())
-
-    def describe(self) -> list[str]:
-        """Return the result in a few lines for people."""
-        ess = (
-            ""
-            if self.score.stamped_ess is None
-            else f", equivalent sample size {self.score.stamped_ess:g}"
-        )
-        lines = [
-            f"{self.score.name} score {self.total:.6f}{ess}, arities from {self.arities_from}",
-            f"{len(self.per_vertex)} vertices, {self.edges} edges, {self.rows} rows",
-        ]
-        if self.dropped:
-            lines.append(f"{self.dropped} rows with missing values were dropped")
-        if self.other_columns:
-            lines.append(
-                f"{self.other_columns} columns of the data are not vertices and were ignored"
-            )
-        if self.log_likelihood is None:
-            return [*lines, f"log-likelihood: {self.log_likelihood_note}"]
-        return [
-            *lines,
-            f"log-likelihood {self.log_likelihood:.6f}, {self.log_likelihood / self.rows:.6f} per "
-            "row",
-        ]
-
-
-def score(
-    network: Network | str | Path,
-    data: Any,
-    score: str | Score = "bdeu",
-    ess: float = 1.0,
-    *,
-    reading: ReadSettings | None = None,
-    **options: Any,
-) -> NetworkScore:
-    """Return the score of the network on the data: a file, a data frame or a `Dataset`.
-
-    Columns are matched by name. Where the states of the network are intervals, numbers are put into
-    them; where it has the state `missing`, missing values are this state. How the data are read is
-    said by `reading`, or by its fields by name (`missing="drop"`). Arities are those that the
-    network declares, unless it declares none, `arities` are given, or the data hold a state that it
-    does not have.
-
-    >>> from qubayes.data import read
-    >>> import polars
-    >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
-    >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain}))
-    >>> graph, empty = Network(("rain", "wet"), ((), (0,))), Network(("rain", "wet"), ((), ()))
-    >>> from qubayes import score
-    >>> score(graph, dataset).total > score(empty, dataset, "bic").total
-    True
-    """
-    graph = network if isinstance(network, Network) else read_network(network)
-    dataset = read(data, reading, like=graph, **options)
-    declared = options.get("arities") if reading is None else reading.arities
-    chosen = score if isinstance(score, Score) else Score(score, ess)
-    found: float | None = None
-    note: str | None = None
-    scored = dataset
-    if graph.states is not None:
-        try:
-            scored = in_states_of(graph, dataset) if declared is None else dataset
-            found = log_likelihood(graph, dataset) if graph.tables is not None else None
-        except DataError as error:
-            note = str(error)
-    if graph.tables is None:
-        note = "the network has no probabilities"
-    elif found == -math.inf:
-        found, note = None, "minus infinity: some row is impossible in the network"
-    return NetworkScore(
-        chosen,
-        dict(zip(graph.names, vertex_scores(graph, scored, chosen).tolist(), strict=True)),
-        len(graph.edges),
-        dataset.rows,
-        dataset.dropped,
-        scored.arities_from,
-        dataset.n - graph.n,
-        found,
-        note,
-    )
-
-
 def sample(network: Network, rows: int, seed: int = 0) -> Any:
     """Return `rows` draws from the network as a data frame; see `sample_dataset`."""
     return sample_dataset(network, rows, seed).to_frame()
@@ -340,7 +254,8 @@ def sample_dataset(network: Network, rows: int, seed: int = 0) -> Dataset:
     """Return `rows` independent draws, each vertex drawn after its parents.
 
     Every vertex has its own random stream, so the first rows of a longer sample are the shorter
-    sample. The states are all those that the network declares, drawn or not.
+    sample. The states are all those that the network declares, drawn or not. Of continuous
+    variables the draws are in `numbers`.
 
     >>> from qubayes.network import fit
     >>> from qubayes.data import read
@@ -357,9 +272,11 @@ def sample_dataset(network: Network, rows: int, seed: int = 0) -> Dataset:
         raise SettingError(
             f"rows = {rows}, seed = {seed}; give one row or more and a seed of 0 or more"
         )
+    streams = np.random.SeedSequence(seed).spawn(network.n)
+    if network.is_continuous:
+        return _sample_numbers(network, rows, streams)
     states, tables = network.parameters
     codes: AnyArray = np.zeros((network.n, rows), dtype=code_type(states))
-    streams = np.random.SeedSequence(seed).spawn(network.n)
     for vertex in network.order:
         uniforms = np.random.default_rng(streams[vertex]).random(rows)
         cumulative = np.cumsum(tables[vertex], axis=-1)
@@ -372,3 +289,20 @@ def sample_dataset(network: Network, rows: int, seed: int = 0) -> Dataset:
             # number reaches.
             codes[vertex, block] = (uniforms[block, None] >= given[:, :-1]).sum(axis=1)
     return Dataset(network.names, states, frozen(codes), f"network {network.name}".strip())
+
+
+def _sample_numbers(
+    network: Network, rows: int, streams: Sequence[np.random.SeedSequence]
+) -> Dataset:
+    """Return draws of continuous variables."""
+    linears = network.linears
+    numbers = np.empty((network.n, rows))
+    for vertex in network.order:
+        noise = np.random.default_rng(streams[vertex]).standard_normal(rows)
+        linear = linears[vertex]
+        means = linear.mean(numbers[list(network.parents[vertex])])
+        numbers[vertex] = means + linear.deviation * noise
+    codes = frozen(np.zeros((network.n, rows), np.uint8))
+    cells = dict(zip(network.names, frozen(numbers), strict=True))
+    states, source = ((),) * network.n, f"network {network.name}".strip()
+    return Dataset(network.names, states, codes, source, numbers=cells)

@@ -388,7 +388,7 @@ def _parameters_data(report: Report) -> list[dict[str, Any]] | None:
     for vertex, states in enumerate(network.states):
         table = network.tables[vertex] if network.tables is not None else None
         rows = None
-        if table is not None and table.size <= _LARGEST_TABLE:
+        if isinstance(table, np.ndarray) and table.size <= _LARGEST_TABLE:
             rows = [_rounded(row) for row in table.reshape(-1, len(states)).tolist()]
         marginal = shares[vertex]
         found.append(

@@ -1,0 +1,109 @@
+"""Linear Gaussian parameters: a variable is a weighted sum of its parents plus normal noise."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite, log, pi
+
+import numpy as np
+
+from ..foundation.arrays import Floats
+from ..foundation.errors import DataError, QubayesError, some
+
+# A column of which less than this part of the variance is left, given other columns, is a linear
+# function of them.
+_LEAST_VARIANCE_LEFT = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """The distribution of a continuous variable given its parents.
+
+    It is normal, with mean intercept + Σ weight · parent and this standard deviation.
+
+    >>> Linear(1.0, (0.5, -2.0), 0.1).size
+    4
+    """
+
+    intercept: float
+    weights: tuple[float, ...]  # in the order of the parents
+    deviation: float  # of what the parents leave open (residual standard deviation)
+
+    def __post_init__(self) -> None:
+        # as plain numbers: equal parameters are equal, from whatever they were made
+        object.__setattr__(self, "intercept", float(self.intercept))
+        object.__setattr__(self, "weights", tuple(map(float, self.weights)))
+        object.__setattr__(self, "deviation", float(self.deviation))
+        if not all(map(isfinite, (self.intercept, *self.weights))):
+            raise QubayesError(
+                f"intercept {self.intercept}, weights {self.weights}; give finite numbers"
+            )
+        if not 0.0 < self.deviation < float("inf"):
+            raise QubayesError(
+                f"the standard deviation {self.deviation}; give a finite number above 0"
+            )
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return len(self.weights) + 2
+
+    def mean(self, parents: Floats) -> Floats:
+        """Return (rows,) the mean given the cells of the parents, which are (parents, rows)."""
+        return self.intercept + np.array(self.weights) @ parents
+
+    def log_likelihood(self, cells: Floats, parents: Floats) -> float:
+        """Return the log density of the cells of the variable given those of the parents."""
+        errors = (cells - self.mean(parents)) / self.deviation
+        constant = len(cells) * (0.5 * log(2.0 * pi) + log(self.deviation))
+        return float(-constant - 0.5 * (errors @ errors))
+
+    def reordered(self, order: Sequence[int]) -> "Linear":
+        """Return the same parameters for the parents in this order."""
+        return Linear(self.intercept, tuple(self.weights[i] for i in order), self.deviation)
+
+
+def fit_linear(numbers: Floats, child: int, parents: Sequence[int], names: Sequence[str]) -> Linear:
+    """Return the maximum likelihood parameters of a column of `numbers`, which is (n, rows).
+
+    Raise where they are not determined: too few rows, or columns that depend on each other."""
+    rows = numbers.shape[1]
+    if rows < len(parents) + 2:
+        raise DataError(
+            f"{names[child]!r} has {len(parents)} parents and the data have {rows} rows;"
+            f" give {len(parents) + 2} rows or more, or remove parents"
+        )
+    family = [*parents, child]
+    means = numbers[family].mean(axis=1)
+    centred = numbers[family] - means[:, None]
+    deviations = np.sqrt((centred * centred).mean(axis=1))
+    _check_vary(numbers, family, names)
+    scaled = (centred / deviations[:, None]).T
+    # Columns of R: what each variable takes from those before it, and what is left of it.
+    triangle: Floats = np.asarray(np.linalg.qr(scaled, mode="r"))
+    _check_independent(triangle, rows, [names[v] for v in family])
+    weights = np.linalg.solve(triangle[:-1, :-1], triangle[:-1, -1])
+    weights *= deviations[-1] / deviations[:-1]
+    deviation = abs(triangle[-1, -1]) / np.sqrt(rows) * deviations[-1]
+    return Linear(means[-1] - weights @ means[:-1], tuple(weights.tolist()), deviation)
+
+
+def _check_vary(numbers: Floats, family: Sequence[int], names: Sequence[str]) -> None:
+    """Raise if a column has the same number in every row."""
+    for vertex in family:
+        if (numbers[vertex] == numbers[vertex, 0]).all():
+            raise DataError(
+                f"column {names[vertex]!r} is {numbers[vertex, 0]:g} in every row; leave it out"
+            )
+
+
+def _check_independent(triangle: Floats, rows: int, names: Sequence[str]) -> None:
+    """Raise if a column of standard deviation 1 is a linear function of those before it."""
+    for place, left in enumerate(np.diagonal(triangle) ** 2 / rows):
+        if left > _LEAST_VARIANCE_LEFT:
+            continue
+        weights = np.linalg.solve(triangle[:place, :place], triangle[:place, place])
+        others = [names[i] for i in np.flatnonzero(np.abs(weights) > 1e-6).tolist()]
+        raise DataError(
+            f"column {names[place]!r} is a linear function of {some(others)};"
+            " remove it, or one of them"
+        )
