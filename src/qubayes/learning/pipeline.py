@@ -31,6 +31,7 @@ from ..data import Dataset
 from ..foundation.arrays import Bools
 from ..foundation.errors import (
     ConstraintError,
+    DataError,
     FormatError,
     NoResultError,
     QubayesError,
@@ -253,7 +254,7 @@ class _Pipeline:
             candidates, solution = self.with_ancestors(dataset, candidates, solution)
         try:
             network = fit(solution.network, dataset, self.settings.chosen_score)
-        except TooLargeError as error:  # the graph is not lost
+        except (DataError, TooLargeError) as error:  # the graph is not lost
             log.warning("the network has no probabilities: %s", error)
             network = solution.network
             if dataset.kind == "discrete":

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..foundation.arrays import AnyArray, Floats, Ints
-from ..foundation.errors import QubayesError, option, some
+from ..foundation.errors import DataError, QubayesError, option, some
 from ..foundation.graph import cycle_path, find_cycle, topological_order
 from . import answers
 from .linear import Linear
@@ -100,7 +100,7 @@ class Network:
         """Raise if the network has discrete and continuous variables."""
         states = self.states or ()
         if () in states and any(states):
-            raise QubayesError(
+            raise DataError(
                 f"{self.names[states.index(())]!r} is continuous and other variables have states;"
                 " parameters are for one kind of variables: cut the continuous ones with"
                 f" {option('bins', 3)}"
