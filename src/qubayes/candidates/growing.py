@@ -43,8 +43,10 @@ class GrownSets:
     child: int
     required: VertexSet  # parents that every set has beside those of its word
     most: int  # parents beside the required ones
-    priors: Floats  # (n,) what the edge from each variable adds to the score
-    allowed: Bools  # (n,) variables that may be optional parents
+    barred: (
+        VertexSet  # variables that are no optional parents: the child, required and excluded ones
+    )
+    priors: Floats | None  # (n,) what the edge from each variable adds to the score, if anything
     pool: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     margin: float = 0.0  # by which a set must beat its subsets
     masks: Words = field(default_factory=lambda: np.zeros(_ROOM, np.uint64))
@@ -69,7 +71,7 @@ class GrownSets:
         for row, its in zip(sets, lists, strict=True):
             row[: len(its)] = its
         found = engine.extensions(self.child, sets, others)
-        if self.priors.any():
+        if self.priors is not None:
             of_sets = np.array([self.priors[its].sum() for its in lists])
             found = found + of_sets[:, None]
             found[:, :-1] += self.priors if others is None else self.priors[others]
@@ -130,7 +132,7 @@ class Growing:
         # Columns are looked at in a random order, so that ties do not depend on theirs.
         self._shuffled = np.random.default_rng(seed).permutation(engine.n)
         self._before = allowed.before
-        self.children = [_without_sets(child, allowed, engine.n) for child in range(engine.n)]
+        self.children = [_without_sets(child, allowed) for child in range(engine.n)]
 
     @property
     def total(self) -> int:
@@ -149,7 +151,7 @@ class Growing:
     def include(self, parents: Sequence[Sequence[int]]) -> None:
         """Make the sets of a network known, as far as they are allowed, and their neighbours."""
         for its, given in zip(self.children, parents, strict=True):
-            its.widen([v for v in given if its.allowed[v] and v not in its.pool])
+            its.widen([v for v in given if v not in its.barred and v not in its.pool])
         self.around(parents)
 
     def beam(self, width: int, patience: int = 1) -> None:
@@ -187,13 +189,13 @@ class Growing:
                 return
 
 
-def _without_sets(child: int, allowed: Allowed, n: int) -> GrownSets:
+def _without_sets(child: int, allowed: Allowed) -> GrownSets:
     """Return what is known of a child before anything is scored."""
-    free = np.ones(n, np.bool_)
-    free[[child, *allowed.excluded[child], *allowed.required[child]]] = False
     required = allowed.required[child]
+    barred = tuple({child, *allowed.excluded[child], *required})
     most = allowed.limits[child] - len(required)
-    return GrownSets(child, required, most, allowed.prior_of(child), free)
+    priors = allowed.prior_of(child) if allowed.priors else None
+    return GrownSets(child, required, most, barred, priors)
 
 
 def _grow(
@@ -211,9 +213,14 @@ def _start(its: GrownSets, engine: Engine, shuffled: Ints) -> None:
     if its.required:
         found = its.scan(engine, _NOTHING, None)
     else:
-        pairs = engine.pairs(np.array([its.child])) + its.priors
-        found = np.append(pairs[0], pairs[0, its.child])[None]
-    scores = np.where(its.allowed, found[0, :-1], -np.inf)[shuffled]
+        pairs = engine.pairs(np.array([its.child]))[0]
+        alone = pairs[its.child]
+        if its.priors is not None:
+            pairs = pairs + its.priors
+        found = np.append(pairs, alone)[None]
+    scores = found[0, :-1].copy()
+    scores[list(its.barred)] = -np.inf
+    scores = scores[shuffled]
     size = min(MOST_POSSIBLE, int((scores > -np.inf).sum()))
     ranked = np.argpartition(-scores, max(size - 1, 0))[:size] if len(scores) else shuffled[:0]
     ranked = ranked[np.argsort(-scores[ranked], kind="stable")]
@@ -255,7 +262,7 @@ def _find_partners(
         return
     found = its.scan(engine, masks, None)
     gains = found[:, :-1] - found[:, -1:]
-    gains[:, ~its.allowed] = -np.inf
+    gains[:, list(its.barred)] = -np.inf
     gains[:, its.pool] = -np.inf
     best = np.argsort(-gains, axis=1)[:, :PARTNERS]
     values = np.take_along_axis(gains, best, axis=1)

@@ -27,8 +27,10 @@ NARROW, WIDE = 4, 64  # sets of each size in the first beams and in the widest
 _FIRST_MOVES = 10  # for each variable, of annealing over single parents
 _MOVES = 50  # for each variable, of the first round of annealing
 _MORE = 1.3  # times as many moves in each round
-_PARTNER_ROUNDS = 3  # rounds that look for partners among all variables
-_SINGLES = 10  # best single parents whose partners are looked for in the first round
+_PARTNER_ROUNDS = (1, 2, 3)  # rounds that look for partners among all variables
+_SINGLES = 10  # best single parents whose partners are looked for in the first of these rounds,
+_LEAST_SINGLES = 2  # fewer with more than _MANY variables, since their number squared is scanned
+_MANY = 1000
 
 OnNetwork = Callable[[Network, float], None]
 
@@ -116,18 +118,26 @@ class Growth:
         better = self._anneal(_MOVES * _MORE**self._round, self.network)
         before = self._sets.total
         parents = [] if self.network is None else self.network.parents
-        if self._round < _PARTNER_ROUNDS:
-            self._sets.find_partners(parents, 0 if self._round else _SINGLES)
+        if self._round in _PARTNER_ROUNDS:
+            first = self._round == _PARTNER_ROUNDS[0]
+            self._sets.find_partners(parents, self._singles if first else 0)
             self._sets.beam(self._narrow)
         self._sets.around(parents)
         self._round += 1
-        if better or self._sets.total > before or self._over:
+        looked = self._round > _PARTNER_ROUNDS[-1]
+        if better or self._sets.total > before or not looked or self._over:
             return
         if self._narrow >= self._width:
             self.finished = True
             return
         self._narrow = min(4 * self._narrow, self._width)
         self._sets.beam(self._narrow, patience=2)
+
+    @property
+    def _singles(self) -> int:
+        """Number of best single parents whose partners are looked for."""
+        n = max(len(self._names), 1)
+        return max(_LEAST_SINGLES, min(_SINGLES, _SINGLES * _MANY // n))
 
     def _anneal(self, moves_each: float, start: Network | None) -> bool:
         """Anneal over the known sets; return whether a better network was found."""
