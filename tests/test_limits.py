@@ -29,6 +29,7 @@ from qubayes.scores import NAMES, Score, local_score
 from qubayes.scores.score import LARGEST_ESS, LEAST_ESS
 from qubayes.search import Limits, solve
 from qubayes.search.run import MOST_MOVES
+from reference.scores import prior_counts
 
 ONE = Workers(1)
 
@@ -89,8 +90,7 @@ def weighted_score(
         fitted = math.fsum(c * math.log(c / states[cell[:-1]]) for cell, c in cells.items())
         return fitted - price * declared * (arity - 1)
     observed = len({cell[-1] for cell in cells})
-    per_state = {"bdeu": 1 / declared, "bds": 1 / len(states), "k2": float(arity)}[name]
-    per_cell = {"bdeu": per_state / arity, "bds": per_state / observed, "k2": 1.0}[name]
+    per_state, per_cell = prior_counts(name, 1.0, (declared, arity), (len(states), observed))
     inside = math.fsum(math.lgamma(c + per_cell) - math.lgamma(per_cell) for c in cells.values())
     return inside - math.fsum(
         math.lgamma(c + per_state) - math.lgamma(per_state) for c in states.values()

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from math import exp, log
 
+from .scores import prior_counts
+
 ScoredSet = tuple[tuple[int, ...], float]
 
 
@@ -70,21 +72,17 @@ def partner_score(rows, arities, child, parents, name, ess=1.0):
     numbers = seen if name == "bds" else arities
     average = exp(2 * sum(map(log, numbers)) / len(numbers))
     states, number = (seen[child], len(joint)) if name == "bds" else (r, declared)
-    # prior and the one that terms are expanded around: k2
-    priors = {"cell": (1.0, 1.0), "joint": (r, r)}
-    if name != "k2":
-        priors = {
-            "cell": (ess / number / states, ess / average / states),
-            "joint": (ess / number, ess / average),
-        }
+    own = prior_counts(name, ess, (number, states), (number, states))
+    around = prior_counts(name, ess, (average, states), (average, states))
+    joints, cell = zip(own, around, strict=True)
 
     def term(count, prior, around):
         return log(prior) + sum(
             log(t + around) + (prior - around) / (t + around) for t in range(1, count)
         )
 
-    total = sum(term(count, *priors["cell"]) for count in cells.values())
-    return total - sum(term(count, *priors["joint"]) for count in joint.values())
+    total = sum(term(count, *cell) for count in cells.values())
+    return total - sum(term(count, *joints) for count in joint.values())
 
 
 def possible_parents(alone, paired, allowed, most, limit):

@@ -4,6 +4,8 @@ from collections import Counter, defaultdict
 from itertools import combinations, product
 from math import prod
 
+from .scores import prior_counts
+
 
 def all_graphs(n):
     """Every directed acyclic graph of n vertices, as a set of edges (parent, child)."""
@@ -62,13 +64,9 @@ def table(rows, arities, child, parents, name, ess=1.0):
     for given in product(*(range(arities[p]) for p in parents)):
         weights = []
         for state in range(r):
-            prior = 0.0
-            if name == "bdeu":
-                prior = ess / (r * q)
-            elif name == "k2":
-                prior = 1.0
-            elif name == "bds" and given in seen and state in child_seen:
-                prior = ess / (len(seen) * len(child_seen))
+            _, prior = prior_counts(name, ess, (q, r), (len(seen), len(child_seen)))
+            if name == "bds" and not (given in seen and state in child_seen):
+                prior = 0.0
             weights.append(cells[given, state] + prior)
         for state in range(r):
             total = sum(weights)

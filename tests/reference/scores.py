@@ -16,15 +16,22 @@ def local_score(rows, arities, child, parents, name, ess=1.0):
         price = {"bic": 0.5 * log(len(rows)), "aic": 1.0, "loglik": 0.0}[name]
         fit = sum(c * log(c / configurations[j]) for (j, _), c in cells.items())
         return fit - price * declared * (r - 1)
-    if name == "bds":
-        q, states = len(configurations), len({row[child] for row in rows})
-        alpha_j, alpha_jk = ess / q, ess / (q * states)
-    elif name == "bdeu":
-        alpha_j, alpha_jk = ess / declared, ess / (declared * r)
-    elif name == "k2":
-        alpha_j, alpha_jk = r, 1.0
+    seen = len({row[child] for row in rows})
+    alpha_j, alpha_jk = prior_counts(name, ess, (declared, r), (len(configurations), seen))
     total = sum(log_rising(c, alpha_jk) for c in cells.values())
     return total - sum(log_rising(c, alpha_j) for c in configurations.values())
+
+
+def prior_counts(name, ess, declared, observed):
+    """Prior counts of a parents' state and of a cell, for numbers of (parents' states, child states)."""
+    if name == "bdeu":
+        return ess / declared[0], ess / (declared[0] * declared[1])
+    if name == "bds":
+        return ess / observed[0], ess / (observed[0] * observed[1])
+    if name == "k2":
+        return declared[1], 1.0
+    assert name in ("bic", "aic", "loglik", "ml"), f"{name} has no definition here"
+    return 0.0, 0.0
 
 
 def defined(dataset, child, parents, name, ess=1.0):
