@@ -31,68 +31,82 @@ Bins: TypeAlias = int | Mapping[str, int | Sequence[float]]
 
 # Options of several commands.
 ScoreOption = Option(
-    "Local score, as bdeu, bds, bic or k2; an unknown name prints the list.",
+    "Use this local score: bdeu, bds, bic, k2, ...; an unknown name prints the list.",
     metavar="NAME",
     given_as=str,
 )
 KnowledgeOption = Option(
-    "JSON with what is known: edges, tiers, priors, order.", given_as=Path | None
+    "Use prior knowledge from this JSON file: edges, tiers, priors, order.", given_as=Path | None
 )
 AritiesOption = Option(
-    "Declare states: a .bif network, or JSON with the states or their number by column.",
+    "Declare states by a .bif network, or by JSON with the states or their number by column.",
     given_as=Path | None,
 )
 MaxParents = Annotated[
     int | None,
     Option(
-        "Maximum number of parents; default 3, or what fits --time-limit.", ("--max-parents", "-m")
+        "Search all sets of at most this many parents. Default: 3, or what fits --time-limit; learn "
+        "also grows larger sets.",
+        ("--max-parents", "-m"),
     ),
 ]
-Ess = Annotated[float, Option("Equivalent sample size of bdeu and bds.")]
+Ess = Annotated[float, Option("Set the equivalent sample size of bdeu and bds.")]
 PossibleParents = Annotated[
     int | None,
     Option(
-        "Consider only K parents of each variable: the best single ones and their best partners.",
+        "Consider only K candidate parents per variable: the best single ones and their partners.",
         metavar="K",
     ),
 ]
 TotalSeconds = Annotated[
-    float | None, Option("Seconds for all stages; 10 for the solver unless given.")
+    float | None,
+    Option(
+        "Stop after this many seconds, all stages together. Default: 10 s for the solver alone."
+    ),
 ]
 Moves = Annotated[
-    int | None, Option("End after this many moves instead: repeatable on any machine.")
+    int | None,
+    Option("Stop after this many moves, not by time: the result is the same on any machine."),
 ]
 Patience = Annotated[
     float | None,
     Option(
-        "End once annealing found nothing better for this times as long as the best took; auto: "
-        "3, anneal: inf.",
+        "Stop annealing if no better network is found for FACTOR times as long as the best one "
+        "took. Default: 3 for auto, no limit for anneal.",
         metavar="FACTOR",
     ),
 ]
-Seed = Annotated[int, Option("The same seed gives the same result.", metavar="NUMBER", least=0)]
-BestCount = Annotated[int | None, Option("List the K best networks, by `exact`.", metavar="K")]
+Seed = Annotated[
+    int,
+    Option("Use this random seed; the same seed gives the same result.", metavar="NUMBER", least=0),
+]
+BestCount = Annotated[
+    int | None, Option("List the K best networks; they are proved to be the best.", metavar="K")
+]
 WithinFactor = Annotated[
     float | None,
-    Option("List all networks within this Bayes factor of the best.", metavar="FACTOR"),
+    Option("List all networks within this Bayes factor of the best one.", metavar="FACTOR"),
 ]
-OrderBits = Annotated[str, Option("Order bits: chordal; scc as in the paper; on demand: adjacent.")]
-Penalty = Annotated[str, Option("Penalties of the QUBO: tight, or paper.")]
+OrderBits = Annotated[
+    str,
+    Option("Choose the order variables: chordal, scc (as in the paper) or adjacent (on demand)."),
+]
+Penalty = Annotated[str, Option("Choose the penalties of the QUBO: tight or paper.")]
 Cover = Annotated[
     str,
-    Option("How subsets are found: auto, search, ilp (the paper's Algorithm 2 first) or ilp-only."),
+    Option("Find subsets by auto, search, ilp (the paper's Algorithm 2 first) or ilp-only."),
 ]
 PresolveSeconds = Annotated[
     float,
     Option(
-        "Spend this on removing sets that no optimum needs first.",
+        "First remove candidate parent sets that are not needed, for this many seconds.",
         ("--presolve",),
         metavar="SECONDS",
     ),
 ]
 SubsetsFile = Annotated[
     Path | None,
-    Option("Take the subsets from this .qbs file instead of finding them.", ("--subsets",)),
+    Option("Read the parent subsets from this .qbs file instead of finding them.", ("--subsets",)),
 ]
 
 DEFAULT_SECONDS = 10.0  # for the solver
@@ -172,7 +186,7 @@ class ReadSettings:
     missing: Annotated[
         Missing,
         Option(
-            "Missing values: refuse, drop rows, or a state.",
+            "Refuse missing values, drop their rows, or treat 'missing' as a state.",
             metavar="error|drop|state",
             given_as=str,
         ),
@@ -188,8 +202,8 @@ class ReadSettings:
     bins: Annotated[
         Bins | None,
         Option(
-            "Cut into K intervals, or at these bounds: "
-            "a column, or all of fractions or over 20 whole numbers.",
+            "Discretize every continuous column (fractions, or over 20 integers) into K "
+            "intervals, or one column.",
             metavar="K|COLUMN=K|COLUMN=A,B,...",
             given_as=list[str] | None,
             parse=parsed_bins,
@@ -198,7 +212,9 @@ class ReadSettings:
     bin_method: Annotated[
         BinMethod,
         Option(
-            "Intervals with equal counts or equal widths.", metavar="quantile|width", given_as=str
+            "Make intervals with equal counts or with equal widths.",
+            metavar="quantile|width",
+            given_as=str,
         ),
     ] = "quantile"
     arities: Annotated[str | Path | Arities | None, AritiesOption] = None
@@ -213,7 +229,7 @@ class ReadSettings:
     format: Annotated[
         DataFormat | None,
         Option(
-            "csv, tsv, parquet, arrow, gobnilp, fimi; by the ending unless given.",
+            "Read the data as csv, tsv, parquet, arrow, gobnilp or fimi. Default: by the file's ending.",
             metavar="NAME",
             given_as=str | None,
         ),
@@ -330,9 +346,9 @@ class LearnSettings:
             least=1,
         ),
     ] = 10**6
-    solver: Annotated[str, Option("auto, anneal, exact, or another solver of `qubayes solve`.")] = (
-        "auto"
-    )
+    solver: Annotated[
+        str, Option("Search by auto, anneal, exact or another solver of `qubayes solve`.")
+    ] = "auto"
     time_limit: TotalSeconds = None
     moves: Moves = None
     patience: Patience = None
@@ -340,7 +356,8 @@ class LearnSettings:
     bootstrap: Annotated[
         int,
         Option(
-            "Estimate the confidence in each edge from this many resamplings.", metavar="SAMPLES"
+            "Estimate the confidence in each edge from this many bootstrap samples.",
+            metavar="SAMPLES",
         ),
     ] = 0
     best: BestCount = None
@@ -476,9 +493,10 @@ class SolveSettings:
     certificate : file for a proof by "exact".
     """
 
-    solver: Annotated[str, Option("One of {solvers}.")] = "auto"
+    solver: Annotated[str, Option("Search by one of {solvers}.")] = "auto"
     time_limit: Annotated[
-        float | None, Option("Seconds for the solver; 10 unless this or --moves is given.")
+        float | None,
+        Option("Stop the solver after this many seconds. Default: 10, or no limit with --moves."),
     ] = None
     moves: Moves = None
     seed: Seed = 0
@@ -486,7 +504,7 @@ class SolveSettings:
     options: Annotated[
         Mapping[str, Any] | None,
         Option(
-            "A setting of the solver; may be repeated.",
+            "Change a setting of the solver; may be repeated.",
             ("--set",),
             metavar="NAME=VALUE",
             given_as=list[str] | None,
@@ -495,7 +513,11 @@ class SolveSettings:
     ] = None
     bound_seconds: Annotated[
         float,
-        Option("Spend this on a bound first, to know the gap.", ("--bound",), metavar="SECONDS"),
+        Option(
+            "First compute an upper bound for this many seconds, to know the gap.",
+            ("--bound",),
+            metavar="SECONDS",
+        ),
     ] = 0.0
     presolve_seconds: PresolveSeconds = 0.0
     order: OrderBits = "chordal"
@@ -503,11 +525,14 @@ class SolveSettings:
     cover: Cover = "auto"
     bits: Annotated[
         bool | None,
-        Option("Formulate the QUBO, and check energy = -score on it.", ("--bits/--no-bits",)),
+        Option(
+            "Make the QUBO, too, and check that its energy is minus the score.",
+            ("--bits/--no-bits",),
+        ),
     ] = None
     certificate: Annotated[
         Path | None,
-        Option("Prove by `exact`, and write a certificate that `qubayes check` checks."),
+        Option("Prove optimality by exact, and write a certificate that `qubayes check` verifies."),
     ] = None
 
     def __post_init__(self) -> None:
@@ -581,18 +606,18 @@ class FormulateSettings:
     order: OrderBits = "chordal"
     penalty: Penalty = "tight"
     cover: Annotated[
-        str | None, Option("How subsets are found: auto unless given, search, ilp or ilp-only.")
+        str | None, Option("Find subsets by auto, search, ilp or ilp-only. Default: auto.")
     ] = None
     subsets: SubsetsFile = None
     presolve_seconds: PresolveSeconds = 0.0
     network: Annotated[
-        Path | None, Option("A good network for the order adjacent; found unless given.")
+        Path | None, Option("Use this good network for --order adjacent. Default: one is searched.")
     ] = None
     order_seconds: Annotated[
         float,
         Option(
-            "Seconds of the search for order bits (adjacent); "
-            "it also ends after 1,000 walks that find none.",
+            "Search for the order variables of --order adjacent for this many seconds, or until "
+            "1,000 annealing runs find none.",
             ("--order-time-limit",),
         ),
     ] = 60.0
@@ -601,14 +626,17 @@ class FormulateSettings:
     ] = None
     score: Annotated[
         "str | Score | None",
-        Option("Score on the data; that of the candidate sets unless given.", given_as=str | None),
+        Option(
+            "Use this score on --data. Default: the score of the candidate parent sets.",
+            given_as=str | None,
+        ),
     ] = None
-    ess: Annotated[float, Option("Equivalent sample size of --score.")] = 1.0
+    ess: Annotated[float, Option("Set the equivalent sample size of --score.")] = 1.0
     reading: ReadSettings | None = None
     scale: Annotated[
         Mapping[str, float] | None,
         Option(
-            "Multiply penalties: order, edge, triangle, slack.",
+            "Multiply penalties of these kinds: order, edge, triangle, slack.",
             metavar="KIND=FACTOR,...",
             given_as=str | None,
             parse=parsed_factors,
@@ -618,7 +646,7 @@ class FormulateSettings:
     precision: Annotated[
         int | None,
         Option(
-            "Round coefficients to whole numbers of this many bits times a step.",
+            "Round coefficients to multiples of a step, with this many bits.",
             ("--bits-of-precision",),
         ),
     ] = None

@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -9,17 +10,18 @@ import typer
 from .. import __version__
 from ..foundation.errors import flags_in_messages
 from .learn_commands import candidates, learn, plan
-from .network_commands import compare, convert, draw, fit, judge, sample, score
+from .network_commands import compare, convert, draw, fit, judge, query, sample, score
 from .options import spelled_out
 from .qubo_commands import decode, embed, formulate, quadratize, subsets
-from .shell import Command, guarded, log_on_stderr
+from .shell import Command, Commands, guarded, log_on_stderr
 from .solve_commands import check, presolve, solve
 
 __all__ = ["app", "guarded", "main"]
 
 app = typer.Typer(
     name="qubayes",
-    help="Learn the structure of Bayesian networks, with a proof or a gap, and as a compact QUBO.",
+    cls=Commands,
+    help="Learn Bayesian networks from data, optimal or with a gap, or as a QUBO.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -52,23 +54,16 @@ def common(
     context.with_resource(log_on_stderr(verbose=verbose))
 
 
-_FROM_DATA = learn, plan, candidates, score, judge, fit
-_FROM_FILES = (
-    formulate,
-    solve,
-    check,
-    presolve,
-    subsets,
-    decode,
-    embed,
-    quadratize,
-    compare,
-    convert,
-    draw,
-    sample,
-)
-for _command in (*_FROM_DATA, *_FROM_FILES):
-    app.command(cls=Command)(spelled_out(_command))
+# the groups that `qubayes --help` shows
+_GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Learn": (learn, plan),
+    "Networks": (query, score, judge, fit, compare, convert, draw, sample),
+    "Steps of learn": (candidates, presolve, solve, check),
+    "QUBO": (formulate, subsets, decode, embed, quadratize),
+}
+for _group, _commands in _GROUPS.items():
+    for _command in _commands:
+        app.command(cls=Command, rich_help_panel=_group)(spelled_out(_command))
 
 
 def main() -> None:

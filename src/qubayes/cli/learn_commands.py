@@ -38,21 +38,28 @@ def learn(
     data: DataFile,
     settings: LearnSettings = made_by(LearnSettings),
     output: NetworkOutput = None,
-    report: Annotated[Path | None, typer.Option(help="Write a page to look at: .html.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a report to open in a browser: .html.")
+    ] = None,
     qubo: Annotated[
         Path | None,
         typer.Option(help="Write the QUBO of the same problem: .bqm .coo .qubo .cqm .lp ..."),
     ] = None,
     trace: TraceFile = None,
     run_dir: Annotated[
-        Path | None, typer.Option(help="Keep the result of every stage here, and resume from it.")
+        Path | None,
+        typer.Option(help="Keep the result of every stage in this folder, and resume from it."),
     ] = None,
     workers: "Workers" = made_by(worker_options),
     as_json: AsJson = False,
     knowledge: KnowledgeFile = None,
     arities: ArityFile = None,
 ) -> None:
-    """Learn the best network for the data, with a proof or a bound."""
+    """Learn a network from a table of data.
+
+    The first line of the result says what is proved. Without --max-parents, parent sets of any
+    size are grown; where time allows, all sets of at most 3 parents are searched, too.
+    """
     from ..learning import Outputs, learn_with
 
     outputs = Outputs(output, report, trace, qubo)
@@ -74,12 +81,11 @@ def candidates(
     search: "CandidateSearch" = made_by(search_options),
     time_limit: Annotated[
         float | None,
-        typer.Option(
-            help="Seconds: a search that takes longer is refused, or made smaller without -m."
-        ),
+        typer.Option(help="Refuse a search that takes more seconds; without -m, make it smaller."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A .jkl, .pss or .qbc file.")
+        Path | None,
+        typer.Option("--output", "-o", help="Write the candidate parent sets: .jkl, .pss or .qbc."),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue from the blocks that a killed run finished.")
@@ -88,7 +94,11 @@ def candidates(
     as_json: AsJson = False,
     reading: ReadSettings = made_by(ReadSettings),
 ) -> None:
-    """Find the parent sets that score more than all their subsets."""
+    """Compute candidate parent sets.
+
+    These are the parent sets that score higher than all their subsets: only they can be in a best
+    network.
+    """
     from ..learning import blocks_file, identify_file
 
     clock = Clock()
@@ -129,13 +139,21 @@ def plan(
     ess: Ess = 1.0,
     knowledge: KnowledgeFile = None,
     possible_parents: PossibleParents = None,
-    seconds: Annotated[float, typer.Option(help="The time you have.")] = 3600.0,
-    memory: Annotated[float, typer.Option(help="The memory you have, in GB.")] = 8.0,
+    seconds: Annotated[
+        float, typer.Option(help="Find the largest search that fits in these seconds.")
+    ] = 3600.0,
+    memory: Annotated[
+        float, typer.Option(help="Find the largest search that fits in this memory, in GB.")
+    ] = 8.0,
     threads: Threads = None,
     as_json: AsJson = False,
     reading: ReadSettings = made_by(ReadSettings),
 ) -> None:
-    """Predict sets, seconds, memory and bits for each number of parents, and say which fits."""
+    """Estimate time and memory before a long run.
+
+    Prints the number of parent sets to score, the seconds, the memory and the binary variables of
+    the QUBO for each number of parents, and the largest number that fits.
+    """
     from ..data import read
     from ..foundation.workers import Workers
     from ..learning import Forecast, largest_that_fits

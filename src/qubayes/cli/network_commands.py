@@ -1,6 +1,7 @@
-"""Commands on networks: `score`, `judge`, `fit`, `compare`, `convert`, `draw`, `sample`."""
+"""Commands on networks: `query`, `score`, `judge`, `fit`, `compare`, `convert`, `draw`, `sample`."""
 
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,20 +24,64 @@ if TYPE_CHECKING:
     from ..candidates import CandidateSearch
 
 
+def query(
+    network: Annotated[
+        Path,
+        typer.Argument(
+            help="A network with probabilities: .bif, .xmlbif or .json.", show_default=False
+        ),
+    ],
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A=STATE,...", help="Name the states that are known; may be repeated."
+        ),
+    ] = None,
+    of: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="C,...",
+            help="Show these variables only, instead of all others; may be repeated.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute probabilities, given what is known.
+
+    For example, qubayes query alarm.bif --given HISTORY=true --of LVFAILURE prints P(LVFAILURE |
+    HISTORY = true). A number is put into its interval where the states are intervals. The
+    probabilities are exact; a network that is too dense for that is refused.
+    """
+    from ..network import parsed_states, read_network
+    from ..network import query as probabilities
+
+    known = read_network(network)
+    states = parsed_states(given or [], known.names)
+    wanted = [] if of is None else names_of_variables(of, known.names)
+    print_result(probabilities(known, states, wanted), as_json=as_json)
+
+
+def names_of_variables(texts: list[str], names: Sequence[str]) -> list[str]:
+    """Return the names in ["A,B", "C"]; a variable whose name has a comma is one."""
+    whole = [[text] if text in names else text.split(",") for text in texts]
+    return [name.strip() for each in whole for name in each]
+
+
 def score(
     data: DataFile,
     network: NetworkFile,
     score: ScoreName = "bdeu",
     ess: Ess = 1.0,
     per_vertex: Annotated[
-        bool, typer.Option("--per-vertex", help="List the score of every vertex.")
+        bool, typer.Option("--per-vertex", help="List the score of every variable.")
     ] = False,
     as_json: AsJson = False,
     reading: ReadSettings = made_by(ReadSettings),
 ) -> None:
-    """Score a network on data; with probabilities, also the log-likelihood of the rows.
+    """Score a network on data.
 
-    Where the states of the network are intervals, numbers are put into them.
+    A network with probabilities also gets the log-likelihood of the rows. Where its states are
+    intervals, numbers are put into them.
     """
     from ..network import score as score_network
 
@@ -61,7 +106,7 @@ def judge(
         str | None,
         typer.Option(
             metavar="FILE|SHARE",
-            help="Rows for the likelihood: other data, or a share of these, as 0.2.",
+            help="Compute the likelihood on other data, or on a share of the rows, such as 0.2.",
         ),
     ] = None,
     seed: Seed = 0,
@@ -69,7 +114,11 @@ def judge(
     as_json: AsJson = False,
     reading: ReadSettings = made_by(ReadSettings),
 ) -> None:
-    """Judge a network: its score beside the optimum or a bound, weakest edges, held-out rows."""
+    """Compare a network with the optimum, edge by edge.
+
+    Prints how far its score is from the optimum or a bound, the edges of the least support, better
+    parents, and the likelihood of held-out rows.
+    """
     from ..foundation.workers import Workers
     from ..learning import judge as judge_network
 
@@ -101,14 +150,15 @@ def fit(
     network: NetworkFile,
     data: DataFile,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The fitted network: .bif, .xmlbif or .json.")
+        Path,
+        typer.Option("--output", "-o", help="Write the fitted network: .bif, .xmlbif or .json."),
     ],
     score: Annotated[
         str,
         typer.Option(
             "--score",
             metavar="NAME",
-            help="Prior of this score, as bdeu or k2; ml for frequencies.",
+            help="Use the prior of this score, such as bdeu or k2; ml for frequencies.",
         ),
     ] = "bdeu",
     ess: Ess = 1.0,
@@ -156,7 +206,10 @@ def compare(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Compare networks A and B: structural Hamming distance, precision and recall of edges."""
+    """Compare two networks.
+
+    Prints structural Hamming distances, and the precision and recall of the edges of A.
+    """
     from ..network import compare, read_network
 
     print_result(compare(read_network(learned), read_network(truth)), as_json=as_json)
@@ -182,7 +235,10 @@ def convert(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Convert the network file A to the format that the ending of B names."""
+    """Convert a network file to another format.
+
+    The ending of B chooses the format.
+    """
     from ..network import check_network_path, holds_tables, read_network, write_cpdag, write_network
 
     check_network_path(target)
@@ -206,30 +262,30 @@ def convert(
 def draw(
     network: Annotated[
         Path,
-        typer.Argument(help="A network file; the ending tells its format.", show_default=False),
+        typer.Argument(help="A network file; the ending chooses the format.", show_default=False),
     ],
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="A .svg, .png or .html file (a page to pan, zoom and search)."
+            "--output",
+            "-o",
+            help="Write the picture: .svg, .png or .html (to move, zoom and search).",
         ),
     ],
     candidates: Annotated[
         Path | None,
         typer.Option(
             "--candidates",
-            help="Scores of the same variables; edges get as thick as dropping them costs.",
+            help="Draw edges as wide as these candidate parent sets say that they matter.",
         ),
     ] = None,
     class_only: Annotated[
         bool,
-        typer.Option(
-            "--cpdag", help="No arrow heads on edges that equivalent networks turn round."
-        ),
+        typer.Option("--cpdag", help="Draw reversible edges without arrow heads."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Draw a network: parents above children, few crossings."""
+    """Draw a network as SVG, PNG or HTML."""
     from ..candidates import read_candidates
     from ..network import read_network
     from ..report import write_drawing
@@ -256,17 +312,19 @@ def sample(
     network: Annotated[
         Path, typer.Argument(help="A network with probabilities: .bif, .xmlbif or .json.")
     ],
-    rows: Annotated[int, typer.Option("--rows", "-n", help="How many rows to draw.")] = 1000,
+    rows: Annotated[int, typer.Option("--rows", "-n", help="Generate this many rows.")] = 1000,
     seed: Seed = 0,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="A .csv, .tsv, .dat or .parquet file; stdout unless given."
+            "--output",
+            "-o",
+            help="Write the rows: .csv, .tsv, .dat or .parquet. Default: to stdout.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw rows from a network."""
+    """Generate rows from a network."""
     from ..data import write, write_rows
     from ..foundation.errors import SettingError
     from ..network import read_network, sample_dataset

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 DataFile = Annotated[
     Path,
     typer.Argument(
-        help="CSV, TSV, Parquet, Arrow, GOBNILP or FIMI .dat; text also as .gz; "
+        help="A table: CSV, TSV, Parquet, Arrow, GOBNILP or FIMI .dat; text also as .gz; "
         "- for standard input.",
         show_default=False,
     ),
@@ -33,7 +33,9 @@ DataFile = Annotated[
 CandidatesFile = Annotated[
     Path,
     typer.Argument(
-        metavar="FILE.jkl", help="Candidate sets: .jkl, .scores, .pss, .qbc.", show_default=False
+        metavar="FILE.jkl",
+        help="Candidate parent sets: .jkl, .scores, .pss, .qbc.",
+        show_default=False,
     ),
 ]
 NetworkFile = Annotated[
@@ -45,7 +47,7 @@ NetworkFile = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Threads = Annotated[
-    int | None, typer.Option("--threads", help="Threads here; all cores unless given.")
+    int | None, typer.Option("--threads", help="Use this many threads. Default: all cores.")
 ]
 ScoreName = Annotated[str, ScoreOption]
 KnowledgeFile = Annotated[Path | None, KnowledgeOption]

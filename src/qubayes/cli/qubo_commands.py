@@ -36,19 +36,26 @@ def subsets(
     file: CandidatesFile,
     cover: Cover = "auto",
     seconds: Annotated[
-        float, typer.Option(help="Limit of the integer program, per vertex.")
+        float,
+        typer.Option(help="Stop the integer program of each variable after this many seconds."),
     ] = 60.0,
-    effort: Annotated[float, typer.Option(help="Multiplies the work of the search.")] = 1.0,
+    effort: Annotated[
+        float, typer.Option(help="Multiply the work of the search by this factor.")
+    ] = 1.0,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A .qbs file, for `formulate --subsets`.")
+        Path | None,
+        typer.Option("--output", "-o", help="Write the subsets, for `formulate --subsets`: .qbs."),
     ] = None,
     seed: Seed = 0,
     workers: "Workers" = made_by(worker_options),
     as_json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar.")] = False,
     given: dict[str, str] = made_by(given_options),
 ) -> None:
-    """Find the smallest families whose unions of two give every candidate parent set."""
+    """Find the parent subsets that the QUBO uses.
+
+    Every candidate parent set is the union of two of them; the fewest are looked for.
+    """
     from ..candidates import read_candidates
     from ..qubo.subsets import Budget, check_output, write_subsets
     from ..qubo.subsets import cover as find
@@ -82,7 +89,7 @@ def formulate(
     ordering: Annotated[
         str,
         typer.Option(
-            help="The order in constrained models (.cqm .lp .qplib): penalties, or inequalities."
+            help="Express the order in constrained models (.cqm .lp .qplib) by penalties or inequalities."
         ),
     ] = "penalties",
     output: Annotated[
@@ -98,7 +105,7 @@ def formulate(
     as_json: AsJson = False,
     given: dict[str, str] = made_by(given_options),
 ) -> None:
-    """Turn candidate parent sets into a QUBO with few bits, and print its size."""
+    """Write the QUBO for candidate parent sets."""
     from ..foundation.files import ending
     from ..foundation.stop import Interrupt
     from ..learning import formulate_file
@@ -161,13 +168,14 @@ def decode(
         Path,
         typer.Argument(
             metavar="MODEL",
-            help="The model that `formulate -o` wrote, or candidate sets (.jkl .scores .pss "
-            ".qbc) that are formulated.",
+            help="The model that `formulate -o` wrote, or candidate parent sets (.jkl .scores "
+            ".pss .qbc) that are formulated now.",
             show_default=False,
         ),
     ],
     answer: Annotated[
-        Path, typer.Argument(help="Labels and values: .json or .csv.", show_default=False)
+        Path,
+        typer.Argument(help="The samples, labels and values: .json or .csv.", show_default=False),
     ],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the best network.")
@@ -180,9 +188,10 @@ def decode(
     as_json: AsJson = False,
     given: dict[str, str] = made_by(given_options),
 ) -> None:
-    """Decode answers to a QUBO or to its constrained form: networks, scores, violated constraints.
+    """Turn an annealer's samples into networks.
 
-    The orders, penalties and subsets are for candidate sets alone; a model knows its own.
+    Prints their scores, energies and violated constraints. Options on orders, penalties and
+    subsets are for candidate parent sets only; a model has its own.
     """
     from ..foundation.workers import Workers
     from ..learning import FormulateSettings, decode_file, is_model
@@ -226,13 +235,15 @@ def embed(
         ),
     ],
     topology: Annotated[
-        str, typer.Option(help="pegasus:SIZE, zephyr:SIZE or chimera:SIZE")
+        str, typer.Option(help="Embed in this graph: pegasus:SIZE, zephyr:SIZE or chimera:SIZE.")
     ] = "zephyr:12",
-    timeout: Annotated[float, typer.Option(help="Seconds for each search")] = 60.0,
+    timeout: Annotated[
+        float, typer.Option(help="Stop each search after this many seconds.")
+    ] = 60.0,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Embed a model in the graph of a quantum annealer and print what it takes."""
+    """Embed a model in the graph of a quantum annealer."""
     from ..candidates import read_candidates
     from ..foundation.files import ending
     from ..machines import embed as find
@@ -265,27 +276,43 @@ def quadratize(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Write the quadratic model; the ending says how."),
+        typer.Option(
+            "-o", "--output", help="Write the quadratic model; the ending chooses the format."
+        ),
     ] = None,
     decoder: Annotated[Path | None, typer.Option(help="Write the decoder as JSON.")] = None,
     assumptions: Annotated[
-        str, typer.Option(help="general, conventional or terms-exclusive.")
+        str, typer.Option(help="Assume general, conventional or terms-exclusive decompositions.")
     ] = "general",
-    mode: Annotated[str, typer.Option(help="auto, optimal or greedy.")] = "auto",
+    mode: Annotated[str, typer.Option(help="Search by auto, optimal or greedy.")] = "auto",
     fewest_couplers: Annotated[
-        bool, typer.Option("--fewest-couplers", help="Among the smallest, the fewest couplers.")
+        bool,
+        typer.Option(
+            "--fewest-couplers",
+            help="Of the smallest models, find one with the fewest interactions.",
+        ),
     ] = False,
     trade_off: Annotated[
         int | None,
-        typer.Option(help="Also show the fewest couplers with up to this many more bits."),
+        typer.Option(
+            help="Also show the fewest interactions with up to this many more binary variables."
+        ),
     ] = None,
     penalty: Annotated[
-        str, typer.Option(help="tight (per term) or paper (the paper's, with one kappa).")
+        str,
+        typer.Option(
+            help="Choose penalties: tight (per term) or paper (one kappa, as in the paper)."
+        ),
     ] = "tight",
-    time_limit: Annotated[float, typer.Option(help="Seconds for the integer program.")] = 120.0,
+    time_limit: Annotated[
+        float, typer.Option(help="Stop the integer program after this many seconds.")
+    ] = 120.0,
     as_json: AsJson = False,
 ) -> None:
-    """Turn a polynomial of bits into a quadratic model with few bits, and say what is proved."""
+    """Turn a polynomial of binary variables into a QUBO.
+
+    It has as few further binary variables as can be found; the result says what is proved.
+    """
     from ..quadratize import quadratize as as_quadratic
     from ..quadratize import read_polynomial
     from ..quadratize import trade_off as rows_of_trade_off

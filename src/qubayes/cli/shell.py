@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from ..foundation.environment import address_limit
 from ..foundation.errors import NoResultError, QubayesError
@@ -194,6 +194,19 @@ class Command(TyperCommand):
 
                 item.help = filled(item.help or "", registered())
         return super().get_help(ctx)
+
+
+class Commands(TyperGroup):
+    """The commands; `--help` lists them in groups, with the whole first sentence of each."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self.commands.items():
+            summary = (command.help or "").strip().splitlines()[0]
+            groups.setdefault(getattr(command, "rich_help_panel", ""), []).append((name, summary))
+        for group, rows in groups.items():
+            with formatter.section(group):
+                formatter.write_dl(rows)
 
 
 class Result(Protocol):

@@ -38,13 +38,11 @@ LISTING = {
 def solve(
     file: CandidatesFile,
     settings: SolveSettings = made_by(SolveSettings),
-    start: Annotated[
-        Path | None, typer.Option(help="Start from this network (any network file).")
-    ] = None,
+    start: Annotated[Path | None, typer.Option(help="Start from this network.")] = None,
     names: Annotated[
         Path | None,
         typer.Option(
-            help="Names of the variables: a network file, or a text with one on each line."
+            help="Read the names of the variables from a network file, or from a text with one on each line."
         ),
     ] = None,
     knowledge: KnowledgeFile = None,
@@ -62,7 +60,7 @@ def solve(
     as_json: AsJson = False,
     given: dict[str, str] = made_by(given_options),
 ) -> None:
-    """Find the best network of candidate parent sets, with a bound where one is known."""
+    """Find the best network for candidate parent sets."""
     from ..foundation.errors import SettingError
     from ..foundation.workers import Workers
     from ..learning import certified_scores, read_restricted, solve_file
@@ -125,11 +123,17 @@ def check(
         ),
     ],
     certificate: Annotated[
-        Path, typer.Argument(metavar="PROOF.json", help="Written by solve --certificate.")
+        Path,
+        typer.Argument(
+            metavar="PROOF.json", help="A certificate that `qubayes solve --certificate` wrote."
+        ),
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Check a proof of optimality with whole numbers; exit code 1 and the reason if it fails."""
+    """Verify a certificate of optimality.
+
+    Uses integer arithmetic and none of the solver's code. The exit code is 1 if the proof fails.
+    """
     from ..foundation.errors import FormatError
     from ..search.checker import RefusedError
     from ..search.checker import check as check_certificate
@@ -146,11 +150,13 @@ def check(
 
 def presolve(
     file: CandidatesFile,
-    time_limit: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
+    time_limit: Annotated[float, typer.Option(help="Stop after this many seconds.")] = 60.0,
     twins: Annotated[
         bool, typer.Option(help="Eliminate one of two variables that the scores cannot tell apart.")
     ] = True,
-    bits: Annotated[bool, typer.Option(help="Count the bits of the QUBO before and after.")] = True,
+    bits: Annotated[
+        bool, typer.Option(help="Count the binary variables of the QUBO before and after.")
+    ] = True,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Write the sets that are left: .jkl, .pss, .qbc."),
@@ -158,7 +164,10 @@ def presolve(
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove candidate sets that a best network can do without; the best score stays."""
+    """Remove candidate parent sets that are not needed.
+
+    A best network can do without them, so the best score stays.
+    """
     from ..candidates import check_output, read_candidates, write_candidates
     from ..foundation.workers import Workers
     from ..qubo import count_bits, quick_subsets

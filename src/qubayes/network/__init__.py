@@ -24,6 +24,7 @@ from .parameters import (
     sample,
     sample_dataset,
 )
+from .query import Answer, parsed_states, query
 from .vertex import Vertex
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "MOST_NETWORK_BYTES",
     "NETWORK_ENDINGS",
     "Agreement",
+    "Answer",
     "Comparison",
     "Cpdag",
     "Linear",
@@ -49,6 +51,8 @@ __all__ = [
     "holds_tables",
     "in_states_of",
     "log_likelihood",
+    "parsed_states",
+    "query",
     "read_about",
     "read_network",
     "sample",
