@@ -18,7 +18,7 @@ import qubayes
 from candidate_cases import assert_one_line, data_file, dependent_data, run
 from qubayes import QubayesError, learning
 from qubayes.learning import Learned, learn
-from qubayes.learning.pipeline import _Pipeline
+from qubayes.learning.ancestors import paths
 from qubayes.network import read_network
 from qubayes.qubo import encode_sets
 from qubayes.search import solver_named
@@ -321,7 +321,7 @@ def test_a_report_without_bits_is_told(data, tmp_path, monkeypatch, capsys):
 def test_an_interrupt_before_a_network_has_the_ancestors(data, tmp_path, monkeypatch, capsys):
     """The best network has no path between these two: an edge is required, whose candidate sets are searched for."""
     learned = learn(DATA, 2)
-    reached, _ = _Pipeline._missing_paths(learned.solution, [])
+    reached = paths(learned.solution)
     first, last = (int(v) for v in np.argwhere(~reached & ~np.eye(len(reached), dtype=bool))[0])
     names = DATA.names[first], DATA.names[last]
     (tmp_path / "k.json").write_text(json.dumps({"ancestors": [names]}))

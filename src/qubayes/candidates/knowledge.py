@@ -24,7 +24,7 @@ An order is expressed by candidate sets alone. If a comes before b, a is made a 
 of b, whether it is a parent or not: then every network without cycles has the order. A set keeps
 the better of the scores with and without a as a parent (`with_order` in prune.py). `ancestors`
 cannot be expressed by candidate sets; `learn` searches for the edges that make the path
-(`with_ancestors` in learning/pipeline.py)."""
+(`AncestorSearch` in learning/ancestors.py)."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -2,19 +2,14 @@
 
 import json
 import logging
-import math
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
-from itertools import product
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from .. import __version__
 from ..candidates import (
@@ -28,18 +23,14 @@ from ..candidates import (
     write_candidates,
 )
 from ..data import Dataset
-from ..foundation.arrays import Bools
 from ..foundation.errors import (
-    ConstraintError,
     DataError,
     FormatError,
-    NoResultError,
     QubayesError,
     SettingError,
     TooLargeError,
 )
 from ..foundation.files import json_object, replacing
-from ..foundation.graph import reachable
 from ..foundation.progress import (
     OnProgress,
     Progress,
@@ -48,7 +39,7 @@ from ..foundation.progress import (
     silent,
 )
 from ..foundation.settings import facts
-from ..foundation.stop import Interrupt, Reason
+from ..foundation.stop import Interrupt, Stop, TimeLimit
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, fit
 from ..scores import Score
@@ -65,6 +56,7 @@ from ..settings import (
     Numbers,
     ReadSettings,
 )
+from .ancestors import AncestorSearch
 from .confidence import Confidence, bootstrap
 from .grown import GrownStage
 from .learned import Learned, MadeQubo, Outputs, RunFolder, Written, key_of
@@ -449,91 +441,21 @@ class _Pipeline:
     def with_ancestors(
         self, dataset: Dataset, candidates: Candidates, solution: Solution
     ) -> tuple[Candidates, Solution]:
-        """Return the best network with all required ancestors, and the candidate sets it is from.
-
-        Best first over sets of required edges. If the best network for such a set lacks a path from
-        a to b, let S be b and its ancestors, or all but a and its descendants: in every network
-        with the path some edge leads from outside into S, so each such edge is required in turn,
-        for the S with fewer edges. The first network in order of bounds that has all paths is the
-        best; its bound holds for all others. At the time limit or an interrupt the best network
-        with all paths that was met is returned, with the largest bound that is left."""
-        search, names = self.settings.search, dataset.names
-        pairs = [(names.index(a), names.index(b)) for a, b in self.settings.ancestors]
-        waiting = [(-solution.bound, 0, tuple(search.knowledge.required), candidates, solution)]
-        seen, met = {frozenset(search.knowledge.required)}, list[tuple[Candidates, Solution]]()
-        end = time.perf_counter() + (self.limits_left.seconds or math.inf)
+        """Return the best network with all required ancestors, and its candidate sets."""
         with self._timed("ancestors"):
-            while waiting:
-                negative, _, required, candidates, solution = heappop(waiting)
-                reached, missing = self._missing_paths(solution, pairs)
-                if not missing:
-                    return candidates, solution
-                first, last = missing[0]
-                inside = min(
-                    reached[:, last], ~reached[first], key=lambda s: int(s.sum()) * int((~s).sum())
-                )
-                for parent, child in product(
-                    np.flatnonzero(~inside).tolist(), np.flatnonzero(inside).tolist()
-                ):
-                    stopped = self.interrupted or self.interrupt
-                    if stopped or time.perf_counter() > end:
-                        return self._best_met(met, -negative, interrupted=bool(stopped))
-                    edges = (*required, (names[parent], names[child]))
-                    if frozenset(edges) in seen:
-                        continue
-                    seen.add(frozenset(edges))
-                    with suppress(ConstraintError):  # such an edge is forbidden, or closes a cycle
-                        known = replace(search, knowledge=replace(search.knowledge, required=edges))
-                        found = identify(dataset, known, workers=self.workers)
-                        best = solve(
-                            found,
-                            self.settings.solver_name,
-                            limits=self.limits_left,
-                            workers=self.workers.here,
-                            interrupt=self.interrupt,
-                        )
-                        heappush(waiting, (-best.bound, len(seen), edges, found, best))
-                        if not self._missing_paths(best, pairs)[1]:
-                            met.append((found, best))
-                self.on_progress(
-                    Progress("ancestors", 0.0, 1.0, f"{len(seen):,} sets of required edges")
-                )
-        raise ConstraintError(
-            f"no network of at most {search.max_parents} parents has the ancestors "
-            f"{list(self.settings.ancestors)} and"
-            " obeys the other knowledge; allow more parents or edges"
-        )
-
-    @staticmethod
-    def _missing_paths(
-        solution: Solution, pairs: list[tuple[int, int]]
-    ) -> tuple[Bools, list[tuple[int, int]]]:
-        """Return (n, n) whether there is a path from a to b, and the pairs that lack one."""
-        n = len(solution.parents)
-        reached = reachable(
-            np.array([[p in parents for parents in solution.parents] for p in range(n)], np.bool_)
-        )
-        return reached, [(a, b) for a, b in pairs if not reached[a, b]]
-
-    @staticmethod
-    def _best_met(
-        met: list[tuple[Candidates, Solution]], bound: float, *, interrupted: bool
-    ) -> tuple[Candidates, Solution]:
-        """Return the best of the networks with all paths that were met before the search ended."""
-        if not met and interrupted:
-            raise NoResultError(
-                "interrupted before a network with all required ancestors was found"
+            if self.interrupted:
+                self.interrupt.press()
+            clock = TimeLimit(self.limits_left.seconds, time.perf_counter)
+            search = AncestorSearch(
+                dataset,
+                self.settings,
+                lambda: self.limits_left,
+                Stop(self.interrupt, clock),
+                self.interrupt,
+                workers=self.workers,
+                on_progress=self.on_progress,
             )
-        if not met:
-            raise QubayesError(
-                "time limit reached before a network with all required ancestors was found; "
-                "allow more time"
-            )
-        candidates, best = max(met, key=lambda each: each[1].score)
-        reason = Reason.INTERRUPTED if interrupted else Reason.TIME
-        ended = "interrupted" if interrupted else "time limit reached"
-        status = f"{ended}; best network with all required ancestors so far returned"
-        return candidates, replace(best, bound=max(bound, best.bound), status=status, reason=reason)
+            return search.run(candidates, solution)
 
     def earlier_network(self, problem: "Candidates | Formulation") -> Network | None:
         """Return the network to begin with: the first, or one of an earlier search in this folder.
