@@ -81,8 +81,7 @@ class Cut(NamedTuple):
     """A sum of clusters' inequalities, divided and rounded down, with its weight."""
 
     weight: int
-    # masks with their k; odd vertices are one with k = 0, which all of them cross
-    clusters: list[tuple[int, int]]
+    clusters: Clusters  # odd vertices are one with k = 0, which all of them cross
     divisor: int  # 1 or 2
 
     def around(self, vertex: int) -> Clusters:
@@ -186,10 +185,8 @@ def check_parts(scores: Scores, certificate: dict[str, Any]) -> Verdict:
     free = scores.keys() - placed_in(parts)
     tolerance = int(allowance * (unit << scale)) - sum(lost[name] for name in free)
     if tolerance < 0:
-        worst = max(free, key=lambda name: lost[name])
-        raise RefusedError(
-            f"{worst} is in no part, so it must have its best parent set, and has not"
-        )
+        name = max(free, key=lambda name: lost[name])
+        raise RefusedError(f"{name} is in no part, but does not have its best parent set")
     counts: Counter[str] = Counter()
     for number, part in enumerate(parts, 1):
         vertices = part["vertices"]
@@ -345,37 +342,48 @@ def bound_of(losses: Losses, cuts: list[Cut], goal: int) -> tuple[int, Losses]:
 
 def search(losses: Losses, cuts: list[Cut], goal: int, place: str) -> int:
     """Raise unless every network loses `goal` or more; return the number of states."""
-    n = len(losses)
-    least = [min(its.values()) for its in prices_of(losses, cuts)]
-    ranked = [sorted(sets, key=lambda mask: sets[mask]) for sets in losses]
-    holding = [holders(masks, n) for masks in ranked]
-    falls = Falls(cuts, n)
-    layer = {0: (0, sum(least) - sum(cut.weight * cut.right_side() for cut in cuts))}
+    steps = Steps(losses, cuts)
+    layer = {0: (0, steps.bound)}  # those that come first: their least loss, a bound for others
     states = 0
-    for _ in range(n):
+    for _ in losses:
         after: dict[int, tuple[int, int]] = {}
-        # Which vertices come first, their least loss, and a bound for the others.
-        for first, (g, h) in layer.items():
+        for first, (lost, bound) in layer.items():
             states += 1
             if states + len(after) > MOST_STATES:
                 raise RefusedError(f"{place}: the search needs more than {MOST_STATES:,} states")
-            others = [v for v in range(n) if not first >> v & 1]
-            # A vertex that may have its best set comes next: nothing is lost by that.
-            forced = [v for v in others if not ranked[v][0] & ~first][:1]
-            freed = falls.of_all(first)
-            for v in forced or others:
-                best = first_without(holding[v], others)
-                if best == len(ranked[v]):
-                    continue
-                state = first | 1 << v
-                g_after = g + losses[v][ranked[v][best]]
-                h_after = h - least[v] + (freed >> v * falls.width & falls.field)
-                if g_after + h_after < goal and (state not in after or g_after < after[state][0]):
-                    after[state] = g_after, h_after
+            for vertex, loss, fall in steps.after(first):
+                state = first | 1 << vertex
+                g, h = lost + loss, bound - fall
+                if g + h < goal and (state not in after or g < after[state][0]):
+                    after[state] = g, h
         layer = after
     if layer:
         raise RefusedError(f"{place}: the search finds a network that is better than the one given")
     return states
+
+
+class Steps:
+    """Which vertices can come next in an order, and what they lose."""
+
+    def __init__(self, losses: Losses, cuts: list[Cut]) -> None:
+        self.least = [min(its.values()) for its in prices_of(losses, cuts)]
+        self.ranked = [sorted(sets.items(), key=lambda each: each[1]) for sets in losses]
+        self.holding = [holders([mask for mask, _ in sets], len(losses)) for sets in self.ranked]
+        self.falls = Falls(cuts, len(losses))
+        self.bound = sum(self.least) - sum(cut.weight * cut.right_side() for cut in cuts)
+
+    def after(self, first: int) -> Iterator[tuple[int, int, int]]:
+        """Yield each next vertex, its loss, and by how much the bound for the others falls."""
+        others = [v for v in range(len(self.ranked)) if not first >> v & 1]
+        # A vertex that may have its best set comes next: nothing is lost by that.
+        forced = [v for v in others if not self.ranked[v][0][0] & ~first][:1]
+        falls = self.falls
+        freed = falls.of_all(first)
+        for v in forced or others:
+            best = first_without(self.holding[v], others)
+            if best < len(self.ranked[v]):
+                loss = self.ranked[v][best][1]
+                yield v, loss, self.least[v] - (freed >> v * falls.width & falls.field)
 
 
 def holders(masks: list[int], n: int) -> list[int]:
@@ -397,20 +405,15 @@ def first_without(holding: list[int], others: list[int]) -> int:
 
 
 class Falls:
-    """What the next vertex takes off the right sides of the cuts.
-
-    The numbers of all vertices are fields of one integer."""
+    """What each next vertex takes off the right sides of the cuts, as fields of one integer."""
 
     def __init__(self, cuts: list[Cut], n: int) -> None:
-        self.width = (
-            sum((cut.weight + 1) * (len(cut.clusters) + 1) for cut in cuts).bit_length() + 1
-        )
+        most = sum((cut.weight + 1) * (len(cut.clusters) + 1) for cut in cuts)
+        self.width = most.bit_length() + 1
         self.field, self.ones = (1 << self.width) - 1, self.in_fields((1 << n) - 1)
-        spread = [(cut, self.spread(cut)) for cut in cuts]
-        self.plain = [
-            (*its[0][:2], cut.weight * its[0][2]) for cut, its in spread if cut.divisor == 1
-        ]
-        self.halved = [(cut.weight, its) for cut, its in spread if cut.divisor == 2]
+        each = [(cut, self.spread(cut)) for cut in cuts]
+        self.plain = [(*its[0][:2], cut.weight * its[0][2]) for cut, its in each if cut.divisor < 2]
+        self.halved = [(cut.weight, its) for cut, its in each if cut.divisor == 2]
 
     def spread(self, cut: Cut) -> list[tuple[int, int, int]]:
         """Return (mask, k, a 1 in the field of each member) for each cluster."""

@@ -320,27 +320,33 @@ class ComponentProof:
             if point is None or not point.optimal:
                 return Relaxed(cost, None, allowed, False)
             bounded = self.relaxation.bounded(point.weights, allowed)
-            stalls = bounded.cost < cost + _PROGRESS * (self.cutoff - cost)
+            stalls = bounded.cost < cost + _PROGRESS * (self.cutoff - cost)  # NaN in round 1: False
             stalled = stalled + 1 if stalls else 0
             cost = max(cost, bounded.cost)
-            if among is None:
-                self.keep_bound(bounded)
-            elif self.node is not None:
-                self.node.note(bounded)
+            self._note(bounded, at_root=among is None)
             if effort.moves and not run.over:
                 self._round(run, effort, point)
             allowed &= bounded.with_set <= self.cutoff + self.tolerance + self.spare
             self.rounds += 1
             if self.closes(cost) or run.over:
                 return Relaxed(cost, point, allowed, False)
-            stuck = stalled > effort.patience
-            complete = not stuck and not self._extend(point, bounded, allowed)
-            if (stuck or complete) and self.needs_search(effort):
+            complete = False
+            if stalled <= effort.patience:
+                complete = not self._extend(point, bounded, allowed)
+                if not complete:
+                    continue
+            if self.needs_search(effort):
                 return Relaxed(cost, point, allowed, complete)
-            if stuck or complete:
-                self.begin_search(run)  # a better network may exclude more sets: one more round
-                stalled = 0
+            self.begin_search(run)  # a better network may exclude more sets: one more round
+            stalled = 0
         return Relaxed(cost, point, allowed, False)
+
+    def _note(self, bounded: Bounded, *, at_root: bool) -> None:
+        """Keep a bound: for the component, or for the node of branch and bound."""
+        if at_root:
+            self.keep_bound(bounded)
+        elif self.node is not None:
+            self.node.note(bounded)
 
     def _round(self, run: Run, effort: Effort, point: Point) -> None:
         """Offer the network of the order that the solution suggests, or the best near it."""
