@@ -41,8 +41,7 @@ COUNT = re.compile(r"[0-9]{1,18}")
 LARGEST_WEIGHT = 10**100
 LONGEST_LINE = 1 << 24  # bytes
 MOST_STATES = 10_000_000  # of one search
-# What a damaged certificate raises.
-DAMAGE = (
+DAMAGE = (  # what a damaged certificate raises
     ArithmeticError,
     AttributeError,
     LookupError,
@@ -314,8 +313,7 @@ def prices_of(losses: Losses, cuts: list[Cut]) -> Losses:
     """Return for each set its loss plus the weights of the cuts that it crosses."""
     prices: Losses = []
     for vertex, sets in enumerate(losses):
-        near = [(cut, cut.around(vertex)) for cut in cuts]
-        near = [(cut, clusters) for cut, clusters in near if clusters]
+        near = [(cut, clusters) for cut in cuts if (clusters := cut.around(vertex))]
         prices.append({m: loss + paid_by(m, near) for m, loss in sets.items()})
     return prices
 
@@ -372,18 +370,20 @@ class Steps:
         self.falls = Falls(cuts, len(losses))
         self.bound = sum(self.least) - sum(cut.weight * cut.right_side() for cut in cuts)
 
-    def after(self, first: int) -> Iterator[tuple[int, int, int]]:
-        """Yield each next vertex, its loss, and by how much the bound for the others falls."""
+    def after(self, first: int) -> list[tuple[int, int, int]]:
+        """Return each next vertex, its loss, and by how much the bound for the others falls."""
         others = [v for v in range(len(self.ranked)) if not first >> v & 1]
         # A vertex that may have its best set comes next: nothing is lost by that.
         forced = [v for v in others if not self.ranked[v][0][0] & ~first][:1]
-        falls = self.falls
-        freed = falls.of_all(first)
+        freed = self.falls.of_all(first)
+        width, field = self.falls.width, self.falls.field
+        found = []
         for v in forced or others:
             best = first_without(self.holding[v], others)
             if best < len(self.ranked[v]):
                 loss = self.ranked[v][best][1]
-                yield v, loss, self.least[v] - (freed >> v * falls.width & falls.field)
+                found.append((v, loss, self.least[v] - (freed >> v * width & field)))
+        return found
 
 
 def holders(masks: list[int], n: int) -> list[int]:
