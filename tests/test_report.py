@@ -21,7 +21,7 @@ from qubayes.candidates import Candidates
 from qubayes.foundation.environment import versions
 from qubayes.foundation.families import Families
 from qubayes.learning import Learned, learn
-from qubayes.network import Network
+from qubayes.network import Linear, Network
 from qubayes.report import (
     Consensus,
     Outcome,
@@ -43,6 +43,22 @@ def data_of(page):
 
 def blocks(page, tag):
     return re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.S)
+
+
+def test_weights_of_continuous_vertices():
+    linears = Linear(6.0, (), 1.5), Linear(4.0, (-0.123456,), 0.5)
+    network = Network(("sun", "rain"), ((), (0,)), ((), ()), linears)
+    data = data_of(render(Report(network, marginals=((), ()))))
+    [edge] = data["network"]["edges"]
+    assert edge["weight"] == -0.1235 and data["bif"] is None
+    assert data["parameters"][1]["linear"] == {
+        "intercept": 4.0,
+        "weights": [-0.1235],
+        "deviation": 0.5,
+    }
+    assert data["parameters"][0]["states"] == [] and data["parameters"][0]["table"] is None
+    [edge] = data_of(render(Report(PAIR)))["network"]["edges"]
+    assert "weight" not in edge
 
 
 def test_the_policy_allows_our_own_blocks_and_nothing_else():
@@ -301,7 +317,7 @@ def test_strengths_need_the_required_parents():
 
 def test_the_page_needs_no_heavy_packages(tmp_path):
     code = (
-        "import sys; from qubayes.network import Network; from qubayes.report import Report, write_report;"
+        "import sys; from qubayes.network import Linear, Network; from qubayes.report import Report, write_report;"
         "write_report(Report(Network(('a', 'b'), ((), (0,)))), sys.argv[1]);"
         "print([m for m in ('dimod', 'networkx', 'scipy', 'playwright', 'resvg_py') if m in sys.modules])"
     )

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from qubayes.network import Network, read_network
+from qubayes.network import Linear, Network, read_network
 from qubayes.report import CloseNetworks, Consensus, Outcome, Report, reversible_edges, write_report
 from report_cases import TRICKY, full_report, random_network
 
@@ -295,6 +295,25 @@ def test_the_table_and_the_states_of_a_vertex(visit):
         ["young", "0.500", "0.300", "0.200"],
         ["old", "0.125", "0.375", "0.500"],
     ]
+
+
+def test_the_weights_of_a_continuous_vertex(visit):
+    linears = Linear(6.0, (), 1.5), Linear(4.0, (), 0.5), Linear(2.0, (-0.123456, 2.5), 4.0)
+    wheat = Network(("sun", "rain", "height"), ((), (), (0, 1)), ((),) * 3, linears)
+    page = visit(Report(wheat, marginals=((), (), ())))
+    page.locator(".node", has_text="height").click()
+    assert rows(page, "#panel .cpt") == [
+        ["intercept", "2"],
+        ["sun", "−0.1235"],
+        ["rain", "+2.5"],
+        ["standard deviation", "4"],
+    ]
+    parents = page.locator("#panel .parents li").all_inner_texts()
+    assert sorted(text.split() for text in parents) == [["rain", "+2.5"], ["sun", "−0.1235"]]
+    assert page.locator("#panel .states").count() == 0
+    page.locator(".node", has_text="sun").click()
+    assert page.locator("#panel .children li").inner_text().split() == ["height", "−0.1235"]
+    assert rows(page, "#panel .cpt") == [["intercept", "6"], ["standard deviation", "1.5"]]
 
 
 def saved(page, button):

@@ -183,7 +183,7 @@ class Learned:
             else None,
             trace=(*solution.trace, (solution.seconds, solution.score)),
             marginals=tuple(
-                (np.bincount(codes, minlength=arity) / self.dataset.rows).tolist()
+                (np.bincount(codes, minlength=arity)[:arity] / self.dataset.rows).tolist()
                 for codes, arity in zip(
                     self.dataset.codes, self.dataset.arities.tolist(), strict=True
                 )

@@ -35,10 +35,9 @@ def pgmpy_text(network: Network) -> str:
         }
         lines.append(f"  {_json(name)}: {_json(facts)}")
     cpds = ",\n".join(lines)
-    return (
-        f'{{"nodes": {_json(network.names)},\n"arcs": {_json(network.edges)},\n'
-        f'"cpds": {{\n{cpds}\n}}}}\n'
-    )
+    edges = sorted((p, child) for child, its in enumerate(network.parents) for p in its)
+    arcs = [(network.names[p], network.names[child]) for p, child in edges]
+    return f'{{"nodes": {_json(network.names)},\n"arcs": {_json(arcs)},\n"cpds": {{\n{cpds}\n}}}}\n'
 
 
 def _json(value: Any) -> str:

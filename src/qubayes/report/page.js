@@ -34,6 +34,7 @@
   const tenths = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
   const frequency = (share) => `${tenths.format(100 * share)} %`;
   const several = (value, one, many) => `${count(value)} ${value === 1 ? one : many}`;
+  const signed = (value) => (value < 0 ? minus(`${value}`) : `+${value}`);
   const loss = (value) => (value === "required" ? "required" : score(value));
   function duration(seconds) {
     if (seconds < 1) return `${three.format(1000 * seconds)} ms`;
@@ -56,7 +57,8 @@
 
   const known = edges.some((edge) => edge.strength !== null);
   const sure = edges.some((edge) => edge.confidence !== null);
-  const numbersTold = () => html("span", {}, [known && "loss", sure && "confidence"].filter(Boolean).join(" · "));
+  const weighted = edges.some((edge) => edge.weight !== undefined);
+  const numbersTold = () => html("span", {}, [weighted && "weight", known && "loss", sure && "confidence"].filter(Boolean).join(" · "));
 
   // Head and tiles.
 
@@ -381,9 +383,10 @@
   const isDirected = (k) => !(asClass && edges[k].reversible);
   const edgeName = (k) => `${nodes[edges[k].parent].name} ${isDirected(k) ? "→" : "—"} ${nodes[edges[k].child].name}`;
   function edgeLines(k) {
-    const { reversible, strength, confidence } = edges[k];
+    const { reversible, strength, confidence, weight } = edges[k];
     const lines = [edgeName(k)];
     if (reversible) lines.push("equivalent networks have either direction");
+    if (weight !== undefined) lines.push(`weight ${signed(weight)}`);
     if (strength === "required") lines.push("required by the settings");
     else if (strength !== null) lines.push(`${score(strength)} of score lost without it`);
     if (confidence !== null) lines.push(`in ${frequency(confidence)} of the bootstrap networks`);
@@ -545,9 +548,9 @@
   }
 
   function edgeItem(k, label, v) {
-    const { strength, confidence } = edges[k];
+    const { strength, confidence, weight } = edges[k];
     const share = strength === "required" ? 1 : strength === null ? null : strongest > 0 ? strength / strongest : 0;
-    const numbers = [strength === null ? null : loss(strength), confidence === null ? null : frequency(confidence)].filter(Boolean);
+    const numbers = [weight === undefined ? null : signed(weight), strength === null ? null : loss(strength), confidence === null ? null : frequency(confidence)].filter(Boolean);
     const meter = share === null ? null : html("span", { class: "meter" }, html("i"));
     if (meter) meter.firstChild.style.width = `${100 * Math.max(0, Math.min(1, share))}%`;
     return html(
@@ -579,6 +582,7 @@
       html("h3", {}, `Children (${count(outOf[v].length)})`, outOf[v].length ? numbersTold() : null),
       edgesList("children", outOf[v], "child"),
       ...probabilities(v),
+      ...weights(v),
       html("button", { class: "quiet", type: "button", onclick: () => { clear(); fit(); } }, "Back to the whole network"),
     );
     at("panel").scrollTop = 0;
@@ -598,7 +602,7 @@
   // The states of a vertex, with their share of the rows.
   function states(v) {
     const facts = data.parameters && data.parameters[v];
-    if (!facts) return [];
+    if (!facts || !facts.arity) return [];
     const { marginal, arity } = facts;
     const bar = (share) => {
       const meter = html("span", { class: "meter" }, html("i"));
@@ -611,6 +615,21 @@
         html("li", {}, html("span", {}, state), html("span", { class: "value" }, marginal ? frequency(marginal[k]) : ""), marginal && bar(marginal[k]))),
       arity > facts.states.length ? html("li", {}, `and ${count(arity - facts.states.length)} more`) : null),
     ];
+  }
+  // The parameters of a continuous vertex: intercept, a weight for each parent, deviation.
+  function weights(v) {
+    const facts = data.parameters && data.parameters[v];
+    if (!facts || !facts.linear) return [];
+    const { intercept, weights: ofParents, deviation } = facts.linear;
+    const row = (term, value) => html("tr", {}, html("td", { class: "given" }, term), html("td", { class: "number" }, value));
+    const title = facts.given.length ? "Normal, with a mean linear in the parents" : "Normal";
+    const body = [
+      row("intercept", `${intercept}`),
+      ...facts.given.map((p, k) => row(nodes[p].name, signed(ofParents[k]))),
+      row("standard deviation", `${deviation}`),
+    ];
+    return [html("h3", {}, title), html("div", { class: "table-box cpt", tabindex: "0", role: "region", "aria-label": title },
+      html("table", {}, html("tbody", {}, ...body)))];
   }
   // The table of a vertex: a row for each combination of its parents' states.
   function probabilities(v) {

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import ending, replacing
-from ..network import Network, cpdag
+from ..network import Linear, Network, cpdag
 from ..network.bif import bif_text
 from .drawing import draw, head_path, line_path, png, thicknesses
 from .layers import Edge
@@ -342,6 +342,7 @@ def _network_data(report: Report) -> dict[str, Any]:
     layout = lay_out(report.network)
     reversible = reversible_edges(report.network)
     lines = thicknesses(layout.curves, report.strengths)
+    weights = _weights(report.network)
     nodes = []
     for vertex, (name, label) in enumerate(zip(report.network.names, layout.labels, strict=True)):
         node = {
@@ -366,6 +367,8 @@ def _network_data(report: Report) -> dict[str, Any]:
             "strength": "required" if strength == math.inf else strength,
             "confidence": report.confidences.get(edge),
         }
+        if edge in weights:
+            facts["weight"] = _rounded([weights[edge]])[0]
         edges.append(_finite(facts))
     return {
         "width": round(layout.width, 1),
@@ -376,10 +379,21 @@ def _network_data(report: Report) -> dict[str, Any]:
     }
 
 
+def _weights(network: Network) -> dict[Edge, float]:
+    """Return the weight of each edge between continuous variables with parameters."""
+    found = {}
+    for child, parents in enumerate(network.parents):
+        linear = None if network.tables is None else network.tables[child]
+        if isinstance(linear, Linear):
+            for parent, weight in zip(parents, linear.weights, strict=True):
+                found[parent, child] = weight
+    return found
+
+
 def _parameters_data(report: Report) -> list[dict[str, Any]] | None:
     """Return the states of each vertex, their shares, and its table by rows.
 
-    Large tables are left out."""
+    Large tables are left out. A continuous variable has weights instead."""
     network = report.network
     if network.states is None:
         return None
@@ -391,16 +405,21 @@ def _parameters_data(report: Report) -> list[dict[str, Any]] | None:
         if isinstance(table, np.ndarray) and table.size <= _LARGEST_TABLE:
             rows = [_rounded(row) for row in table.reshape(-1, len(states)).tolist()]
         marginal = shares[vertex]
-        found.append(
-            {
-                "states": states[:_MOST_STATES],
-                "arity": len(states),
-                "marginal": marginal and _rounded(marginal[:_MOST_STATES]),
-                # in the order in which the rows count up, the last one fastest
-                "given": network.parents[vertex],
-                "table": rows,
+        facts = {
+            "states": states[:_MOST_STATES],
+            "arity": len(states),
+            "marginal": marginal and _rounded(marginal[:_MOST_STATES]),
+            # in the order in which the rows count up, the last one fastest
+            "given": network.parents[vertex],
+            "table": rows,
+        }
+        if isinstance(table, Linear):
+            facts["linear"] = {
+                "intercept": _rounded([table.intercept])[0],
+                "weights": _rounded(table.weights),
+                "deviation": _rounded([table.deviation])[0],
             }
-        )
+        found.append(facts)
     return found
 
 
