@@ -2,6 +2,7 @@
 
 import itertools
 import sys
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -16,11 +17,14 @@ from network_cases import equal_tables, graphs, networks, random_tables, read_gr
 from qubayes import FormatError, MissingPackageError, QubayesError
 from qubayes.data import ReadSettings, read
 from qubayes.network import (
+    Linear,
     Network,
     fit,
     from_networkx,
     from_pgmpy,
+    log_likelihood,
     read_network,
+    sample,
     to_networkx,
     to_pgmpy,
     to_pyagrum,
@@ -343,3 +347,60 @@ def test_without_pgmpy_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pgmpy.models", None)
     with pytest.raises(MissingPackageError, match="pip install pgmpy"):
         to_pgmpy(Network(("a",), ((),)))
+
+
+def wheat():
+    """A network of continuous variables."""
+    names = ("sun", "rain", "wet soil", "harvest")
+    parents = ((), (0,), (1, 0), (2,))
+    linears = (
+        Linear(6.0, (), 1.5),
+        Linear(4.0, (-0.3,), 0.5),
+        Linear(20.0, (5.0, 2.0), 4.0),
+        Linear(-1.0, (0.1,), 0.25),
+    )
+    return Network(names, parents, ((),) * 4, linears)
+
+
+@pytest.mark.slow
+def test_pgmpy_has_our_linear_gaussian_networks(tmp_path):
+    models = pytest.importorskip("pgmpy.models")
+    network = wheat()
+    frame = sample(network, 50, seed=1)
+    write_network(network, tmp_path / "x.pgmpy.json")
+    read_back = models.LinearGaussianBayesianNetwork.load(tmp_path / "x.pgmpy.json")
+    for model in (to_pgmpy(network), read_back):
+        assert from_pgmpy(model) == network
+        likelihood = model.log_likelihood(frame)
+        assert log_likelihood(network, read(frame, like=network)) == pytest.approx(likelihood)
+        for name in network.names:
+            known = frame.drop(columns=[name])
+            expected = model.predict(known)[name]
+            assert network.predict(known, name).to_numpy() == pytest.approx(expected.to_numpy())
+            _, means, covariance = model.predict_probability(known.iloc[:1])
+            found = network.probability(name, given=known.iloc[0])
+            assert found.mean == pytest.approx(means[0, 0])
+            assert found.deviation == pytest.approx(np.sqrt(covariance[0, 0]))
+    read_back.save(tmp_path / "theirs.json")
+    assert read_network(tmp_path / "theirs.json") == network
+    graph = replace(network, tables=None)
+    assert set(to_pgmpy(graph).edges) == set(network.edges) and not to_pgmpy(graph).cpds
+    with pytest.raises(QubayesError, match="'sun' is continuous and has no table"):
+        to_pyagrum(network)
+
+
+@pytest.mark.slow
+def test_pgmpy_estimates_the_same_parameters():
+    models = pytest.importorskip("pgmpy.models")
+    frame = sample(wheat(), 200, seed=2)
+    ours = fit(wheat(), frame)
+    theirs = from_pgmpy(models.LinearGaussianBayesianNetwork(wheat().edges).fit(frame))
+    index = {name: v for v, name in enumerate(theirs.names)}
+    for name, its, linear in zip(ours.names, ours.parents, ours.linears, strict=True):
+        other = theirs.linears[index[name]]
+        assert linear.intercept == pytest.approx(other.intercept)
+        weights = dict(zip(theirs[name].parents, other.weights, strict=True))
+        for parent, weight in zip(its, linear.weights, strict=True):
+            assert weight == pytest.approx(weights[ours.names[parent]])
+        # pgmpy divides by another number of rows
+        assert linear.deviation == pytest.approx(other.deviation, rel=0.02)

@@ -122,8 +122,8 @@ def _table_of(factor: Any, states: Mapping[Any, Sequence[Any]]) -> Floats:
 
 def to_pyagrum(network: Network) -> Any:
     """Return a pyAgrum BayesNet: labelled variables, the arcs and the probabilities."""
-    gum = _package("pyagrum")
     states, tables = network.parameters
+    gum = _package("pyagrum")
     model = gum.BayesNet(network.name or "network")
     for name, its in zip(network.names, states, strict=True):
         model.add(gum.LabelizedVariable(name, name, list(its)))
