@@ -192,9 +192,8 @@ def fit(
         }
         print_json({**facts, "seconds": clock.seconds})
     else:
-        say(
-            f"{fitted.n} vertices, {len(fitted.edges)} edges, {numbers:,} probabilities in {output}"
-        )
+        what = "parameters" if fitted.is_continuous else "probabilities"
+        say(f"{fitted.n} vertices, {len(fitted.edges)} edges, {numbers:,} {what} in {output}")
 
 
 def compare(
