@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from qubayes import Knowledge, Workers
 from qubayes.candidates import Stamp
+from qubayes.network import fit
 from qubayes.scores import ENGINES, Score, local_score
 from qubayes.search import Growth
 from reference.scores import defined
@@ -88,3 +89,5 @@ def test_parent_sets_grow_by_the_scores_of_any_engine(kind, name, data):
     growth.run()
     parts = [engine.local(child, its) for child, its in enumerate(growth.network.parents)]
     assert growth.score == pytest.approx(sum(parts), **EXACT)
+    fitted = fit(growth.network, dataset, Score(name))
+    assert fitted.parents == growth.network.parents

@@ -64,6 +64,8 @@ def fit(
     network.check_kind()
     if network.is_continuous:
         return _fit_linears(network, dataset)
+    if estimator.is_for("discrete") and not estimator.is_formula:
+        estimator = Score("loglik")  # frequencies: the score has no prior
     return _fit_tables(network, dataset, estimator)
 
 

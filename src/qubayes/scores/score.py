@@ -162,18 +162,32 @@ class Score:
 
     def engine(self, dataset: Dataset) -> Engine:
         """Return what scores parent sets of the data."""
-        name = "bdeu" if self.name in _installed() else self.name  # a formula, too
-        for entry in ENGINES:
-            if entry.kind == dataset.kind and name in entry.names:
-                # loaded here, with numba, which many commands can do without
-                module, _, kind_of_engine = entry.target.partition(":")
-                make = getattr(import_module(f".{module}", __package__), kind_of_engine)
-                engine: Engine = make(dataset, self)
-                return engine
-        raise self._not_for(dataset.kind)
+        entry = self._entry(dataset.kind)
+        if entry is None:
+            raise self._not_for(dataset.kind)
+        module, _, name = entry.target.partition(":")
+        # loaded here, with numba, which many commands can do without
+        make = getattr(import_module(f".{module}", __package__), name)
+        engine: Engine = make(dataset, self)
+        return engine
+
+    def is_for(self, kind: Kind) -> bool:
+        """Whether columns of this kind have the score."""
+        return self._entry(kind) is not None
+
+    def _entry(self, kind: Kind) -> EngineEntry | None:
+        """Return the entry of `ENGINES` for the score of columns of this kind."""
+        name = "bdeu" if self.name in _installed() else self.name  # formulas of other packages
+        found = (entry for entry in ENGINES if entry.kind == kind and name in entry.names)
+        return next(found, None)
 
     def _not_for(self, kind: Kind) -> SettingError:
         """Return the error for data that the score is not for."""
+        if self.is_for(kind):
+            return SettingError(
+                f"score '{self.name}' is no formula of counts, which a search of all parent sets needs;"
+                " `learn` without a number of parents does without"
+            )
         if kind == "discrete":
             return SettingError(
                 f"score '{self.name}' is for continuous columns; use bdeu for discrete ones"
