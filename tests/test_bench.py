@@ -436,7 +436,8 @@ def test_the_sentences_of_the_pages_are_made_from_the_trials():
     )
     pages = [root / name for name in SAYING]
     said = [set(re.findall("<!-- (said-[^ ]*) -->", page.read_text())) for page in pages]
-    assert set().union(*said) == set(sentences) and all(said)
+    others = {"said-on-demand"}  # of benchmarks/on_demand.py, with a test of its own
+    assert set().union(*said) - others == set(sentences) and all(said)
     for page in pages:
         assert with_sentences(page.read_text(), sentences) == page.read_text()
 

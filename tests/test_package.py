@@ -6,12 +6,15 @@ import sys
 import tomllib
 from importlib import import_module
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
 import qubayes
+from candidate_cases import run
 
 ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 HEAVY = (
     "numba",
     "polars",
@@ -143,17 +146,37 @@ def test_the_package_runs_as_a_module():
     assert qubayes.__version__ in done.stdout
 
 
-def test_the_readmes_python_runs(monkeypatch, capsys):
-    doors = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    assert len(doors) == 4 and all(door.count("\n") <= 5 for door in doors)
-    monkeypatch.chdir(ROOT)
-    exec(compile("".join(doors), "README.md", "exec"), {})
-    told = capsys.readouterr().out
-    assert "proved optimal" in told and "'total'" in told and told.endswith("True\n")
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """An empty folder with the examples; the current one during a test."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_readmes_python_prints_what_it_shows(clone, capsys):
+    [(code, shown)] = re.findall(r"```python\n(.*?)```\n\n((?:    [^\n]*\n)*)", README, re.S)
+    assert code.count("\n") <= 12
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out == dedent(shown)
+    assert (clone / "alarm.svg").exists()
+
+
+def test_the_readmes_commands_print_what_it_shows(clone, capsys):
+    learn, query = re.findall(r"^    qubayes (.*)$", README, re.M)
+    shown = dedent(README.split(f"{learn}\n\n")[1].split("\n\nThe first run")[0])
+    code, printed, _ = run(capsys, *learn.split())
+    assert code == 0
+    told = [line for line in printed.splitlines() if not line.startswith("  time ")]
+    assert told == [line for line in shown.splitlines() if not line.startswith("  time ")]
+    bits = re.findall(r"[\d,]+ instead of [\d,]+ in the paper's formulation", README)
+    assert bits == ["922 instead of 1,286 in the paper's formulation"]
+    code, printed, _ = run(capsys, *query.split())
+    assert code == 0 and "LVFAILURE   false" in printed
 
 
 def test_the_readme_has_two_commands():
-    commands = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    commands = re.findall(r"```sh\n(.*?)```", README, re.S)
     assert len(commands) == 2 and all(command.count("\n") == 1 for command in commands)
     assert (
         commands[1] == "sh scripts/test.sh\n"

@@ -12,7 +12,7 @@ from .tables import ANNEALERS, OURS, SAME, own_score, samples_of, sources, stati
 
 PAPERS_COUNTERPARTS = ("order-sa", "exact", "hillclimb", "asobs")  # of SAO, GOB, HCS and ASO
 # pages of the repository that have sentences
-SAYING = ("README.md", "docs/paper.md", "docs/results/README.md")
+SAYING = ("docs/paper.md", "docs/results/README.md")
 LARGE_FACTOR = 14.0  # samples on which the range is fewer times smaller are named
 NEEDED = (OURS, *ANNEALERS, *PAPERS_COUNTERPARTS)
 
