@@ -86,7 +86,7 @@ def test_like_a_table_of_numbers():
     one = pd.DataFrame({"weight": [70], "age": [30]})
     again = read(one, like=data)
     assert again.kind == "continuous" and again.numbers["weight"].tolist() == [70.0]
-    with pytest.raises(DataError, match="'age' holds text such as 'old'; numbers are expected"):
+    with pytest.raises(DataError, match="'age' holds text such as 'old', and it is continuous"):
         read(pd.DataFrame({"weight": [70.5], "age": ["old"]}), like=data)
     whole = read(FRAME[["children", "town"]])
     other = pd.DataFrame({"children": [0.5, 1.5], "town": ["A", "B"]})

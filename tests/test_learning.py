@@ -579,7 +579,8 @@ def test_a_time_limit_chooses_the_search_and_a_resumed_run_keeps_it(
     slow(monkeypatch, 0.0)
     again = learn(MANY, time_limit=4, solver="exact", run_dir=tmp_path / "run")
     assert again.settings.search == search
-    assert learn(MANY, time_limit=4, solver="exact").settings.search == CandidateSearch(3)
+    whole = learn(MANY, time_limit=4, solver="exact").settings.search
+    assert whole == CandidateSearch(3, Score("bdeu"))
 
 
 def test_candidates_choose_a_search_too(monkeypatch, tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 import json
 import time
+from functools import partial
 from itertools import pairwise
 from math import comb
 from types import SimpleNamespace
@@ -34,6 +35,8 @@ from qubayes.qubo import formulate
 from qubayes.qubo.subsets import cover
 from qubayes.scores import Score
 
+# a search of discrete data, as what is chosen names its score
+OfStates = partial(CandidateSearch, score=Score("bdeu"))
 # so many that a search of m = 3 is predicted before it is run
 MANY = dependent_data(300, 10, seed=0)
 
@@ -250,19 +253,17 @@ def choose(seconds, search, limit=None, *, smaller=False, data=MANY):
 
 
 def test_a_search_that_takes_long_is_announced(caplog):
-    assert choose(462.0, CandidateSearch(3)).max_parents == 3
+    assert choose(462.0, OfStates(3)).max_parents == 3
     assert caplog.messages == [
         "max_parents=3 would take about 77 minutes for the candidate sets; max_parents=3 possible_parents=30 takes "
         "about 90 s and is optimal only among these parents"
     ]
     caplog.clear()
-    assert choose(20.0, CandidateSearch(3)).max_parents == 3 and not caplog.messages
+    assert choose(20.0, OfStates(3)).max_parents == 3 and not caplog.messages
 
 
 def test_a_time_limit_chooses_the_number_of_parents(caplog):
-    assert choose(300.0, CandidateSearch(3), 2000, smaller=True) == CandidateSearch(
-        3, possible_parents=30
-    )
+    assert choose(300.0, OfStates(3), 2000, smaller=True) == OfStates(3, possible_parents=30)
     assert caplog.messages == [
         "max_parents=3 would take about 50 minutes for the candidate sets; the limit is 2000 s: "
         "max_parents=3 possible_parents=30 is taken, about 90 s"
@@ -283,20 +284,20 @@ def test_a_time_limit_chooses_the_number_of_parents(caplog):
     ],
 )
 def test_many_variables_are_restricted_to_possible_parents(limit, kept, chosen):
-    search = choose(300.0, CandidateSearch(3, possible_parents=kept), limit, smaller=True)
+    search = choose(300.0, OfStates(3, possible_parents=kept), limit, smaller=True)
     assert (search.max_parents, search.possible_parents) == chosen
 
 
 def test_two_parents_among_all_come_before_two_among_some():
     # 300 s, 60 s among 20; 30 s, 60 s among 30
-    search = choose(30.0, CandidateSearch(3), 71, smaller=True)
+    search = choose(30.0, OfStates(3), 71, smaller=True)
     assert (search.max_parents, search.possible_parents) == (2, None)
 
 
 def test_a_given_number_of_parents_comes_before_fewer():
-    assert list(sizes(CandidateSearch(2), 40)) == [(2, 30), (2, 20), (2, 10), (1, 10), (1, None)]
-    assert list(sizes(CandidateSearch(3), 12)) == [(2, None), (3, 10), (2, 10), (1, 10), (1, None)]
-    assert list(sizes(CandidateSearch(1), 8)) == []
+    assert list(sizes(OfStates(2), 40)) == [(2, 30), (2, 20), (2, 10), (1, 10), (1, None)]
+    assert list(sizes(OfStates(3), 12)) == [(2, None), (3, 10), (2, 10), (1, 10), (1, None)]
+    assert list(sizes(OfStates(1), 8)) == []
 
 
 @pytest.mark.parametrize(
@@ -322,7 +323,7 @@ def test_a_refusal_names_what_fits(limit, offer):
     with pytest.raises(
         SettingError, match=f"max_parents=3 would take about 50 minutes .*; {offer}"
     ):
-        choose(300.0, CandidateSearch(3), limit)
+        choose(300.0, OfStates(3), limit)
 
 
 def test_the_fastest_search_is_taken_where_forecasts_took_the_time(monkeypatch):
@@ -334,12 +335,12 @@ def test_the_fastest_search_is_taken_where_forecasts_took_the_time(monkeypatch):
         clock.now += 2.0
         return costing(300.0)(dataset, search)
 
-    search = affordable(MANY, CandidateSearch(3), Workers(1), 11, smaller=True, predict=predict)
+    search = affordable(MANY, OfStates(3), Workers(1), 11, smaller=True, predict=predict)
     assert (search.max_parents, search.possible_parents) == (1, 10)
 
 
 def test_possible_parents_that_the_time_limit_does_not_allow_are_refused():
-    search = CandidateSearch(3, possible_parents=30)
+    search = OfStates(3, possible_parents=30)
     message = "max_parents=3 possible_parents=30 would take about 90 s .*; max_parents=2 possible_parents=30 takes"
     with pytest.raises(
         SettingError, match=message + " about 60 s and .*; the limit is 70 s: choose that, or give"
@@ -350,34 +351,34 @@ def test_possible_parents_that_the_time_limit_does_not_allow_are_refused():
 
 def test_more_sets_than_can_be_numbered_are_restricted_too(caplog):
     data = dependent_data(3000, 4, seed=0)
-    assert choose(1e9, CandidateSearch(3), 200, smaller=True, data=data) == CandidateSearch(
+    assert choose(1e9, OfStates(3), 200, smaller=True, data=data) == OfStates(
         3, possible_parents=30
     )
     assert "would take years" in caplog.text
     with pytest.raises(SettingError, match="possible_parents=30"):
-        choose(1e9, CandidateSearch(3), 200, data=data)
+        choose(1e9, OfStates(3), 200, data=data)
 
 
 def test_as_many_possible_parents_as_variables_are_all():
     data = dependent_data(3000, 4, seed=0)
-    search = choose(1e9, CandidateSearch(3, possible_parents=2999), 200, smaller=True, data=data)
-    assert search == CandidateSearch(3, possible_parents=30)
+    search = choose(1e9, OfStates(3, possible_parents=2999), 200, smaller=True, data=data)
+    assert search == OfStates(3, possible_parents=30)
 
 
 @pytest.mark.parametrize("kept", [0, -2])
 def test_possible_parents_are_checked_before_they_are_predicted(kept):
     with pytest.raises(SettingError, match=f"possible_parents = {kept}; give 1 or more"):
-        choose(1.0, CandidateSearch(3, possible_parents=kept), 3, smaller=True)
+        choose(1.0, OfStates(3, possible_parents=kept), 3, smaller=True)
 
 
 def test_the_memory_restricts_the_choice_too(monkeypatch):
     # bytes; m parents take 10^m
     monkeypatch.setattr("qubayes.candidates.budget.memory_here", lambda: 100)
-    assert choose(1.0, CandidateSearch(3), 60, smaller=True) == CandidateSearch(2)
+    assert choose(1.0, OfStates(3), 60, smaller=True) == OfStates(2)
     with pytest.raises(
         SettingError, match=r"max_parents=3 needs .* are here; max_parents=2 takes about 1 s; the"
     ):
-        choose(1.0, CandidateSearch(3), 60)
+        choose(1.0, OfStates(3), 60)
 
 
 def test_a_search_that_the_memory_does_not_hold_is_refused(monkeypatch):
@@ -386,13 +387,13 @@ def test_a_search_that_the_memory_does_not_hold_is_refused(monkeypatch):
     message = "max_parents=3 needs .* GB are here: take max_parents=2, or possible_parents=30"
     many = dependent_data(1000, 4, seed=0)
     with pytest.raises(TooLargeError, match=message):
-        choose(1.0, CandidateSearch(3), data=many)
-    search = CandidateSearch(3, possible_parents=30)
+        choose(1.0, OfStates(3), data=many)
+    search = OfStates(3, possible_parents=30)
     assert choose(1.0, search, data=many) == search
 
 
 def test_small_searches_are_not_predicted(dataset):
-    search = CandidateSearch(3)
+    search = OfStates(3)
     assert affordable(dataset, search, Workers(1), 60, smaller=True, predict=None) == search
     assert affordable(dataset, search, Workers(1), 0, predict=None) == search
 
@@ -404,10 +405,10 @@ def test_a_search_of_nearly_all_parents_is_refused_in_time():
     with pytest.raises(
         SettingError, match=r"max_parents=36 needs .*; max_parents=.* takes about .* choose that"
     ):
-        affordable(data, CandidateSearch(36), Workers(1), 1)
+        affordable(data, OfStates(36), Workers(1), 1)
     assert time.perf_counter() - began < 30  # on a busy machine; it took hours
     with pytest.raises(TooLargeError, match="max_parents=36 needs"):
-        affordable(data, CandidateSearch(36), Workers(1))
+        affordable(data, OfStates(36), Workers(1))
 
 
 def test_more_parents_than_other_variables_are_named(caplog, dataset):

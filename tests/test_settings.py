@@ -61,6 +61,8 @@ def others(settings):
     """The settings with another value of each field in turn, by name of the field."""
     for each in fields(settings):
         value = getattr(settings, each.name)
+        if each.name == "penalty":  # only some scores take one: a test of its own
+            continue
         if (type(settings), each.name) in OTHERS:
             other = OTHERS[type(settings), each.name]
         elif value == ():
@@ -108,6 +110,19 @@ def test_every_field_of_a_search_changes_the_key_of_a_checkpoint(place):
     for name, other in others(getattr(search, place) if place else search):
         changed = replace(search, **{place: other}) if place else other
         assert json.dumps(fingerprint(DATA, changed)) != json.dumps(fingerprint(DATA, search)), name
+
+
+def test_a_penalty_changes_the_keys_and_one_of_1_does_not(tmp_path):
+    keys = {
+        penalty: json.dumps(fingerprint(DATA, CandidateSearch(1, Score("bic", penalty=penalty))))
+        for penalty in (1.0, 2.0)
+    }
+    assert keys[1.0] != keys[2.0] and "penalty" not in keys[1.0]
+    plain = LearnSettings(max_parents=1, score="bic")
+    assert "penalty" not in plain.as_json()
+    other = replace(plain, penalty=2.0)
+    assert other.as_json()["penalty"] == 2.0
+    assert not kept(tmp_path, plain) & kept(tmp_path / "other", other)
 
 
 def test_other_data_change_the_key_of_a_checkpoint():

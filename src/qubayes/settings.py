@@ -31,7 +31,7 @@ Bins: TypeAlias = int | Mapping[str, int | Sequence[float]]
 
 # Options of several commands.
 ScoreOption = Option(
-    "Use this local score: bdeu, bds, bic, k2, ...; an unknown name prints the list.",
+    "Use this local score: auto (bdeu; bge for numbers), bdeu, bds, bic, k2, ...; an unknown name prints the list.",
     metavar="NAME",
     given_as=str,
 )
@@ -51,6 +51,9 @@ MaxParents = Annotated[
     ),
 ]
 Ess = Annotated[float, Option("Set the equivalent sample size of bdeu and bds.")]
+PenaltyFactor = Annotated[
+    float, Option("Multiply the penalty of bic or aic by this; 2 is common.", metavar="FACTOR")
+]
 PossibleParents = Annotated[
     int | None,
     Option(
@@ -309,7 +312,8 @@ class LearnSettings:
         allows it. A number that does not fit the time limit is refused. `qubayes plan` predicts the
         cost.
     score, ess : name of the local score, and its equivalent sample size where it has one; or a
-        `Score`.
+        `Score`. "auto": "bdeu" for discrete columns, "bge" for continuous ones.
+    penalty : bic and aic subtract this many times their penalty.
     knowledge : what is known of edges, order and numbers of parents (`Knowledge`); or the JSON file
         that holds it.
     solver : "auto" proves what it can and anneals the rest; the other names are those of `qubayes
@@ -334,8 +338,9 @@ class LearnSettings:
     """
 
     max_parents: MaxParents = None
-    score: Annotated["str | Score", ScoreOption] = "bdeu"
+    score: Annotated["str | Score", ScoreOption] = "auto"
     ess: Ess = 1.0
+    penalty: PenaltyFactor = field(default=1.0, metadata={"plain": 1.0})
     knowledge: Annotated["Knowledge | None", KnowledgeOption] = None
     possible_parents: PossibleParents = None
     max_table: Annotated[
@@ -417,7 +422,9 @@ class LearnSettings:
         """The local score."""
         from .scores import Score
 
-        return self.score if isinstance(self.score, Score) else Score(self.score, self.ess)
+        if isinstance(self.score, Score):
+            return self.score
+        return Score(self.score, self.ess, self.penalty)
 
     @property
     def ancestors(self) -> Sequence[tuple[str, str]]:
@@ -459,15 +466,21 @@ class LearnSettings:
         from .data import Dataset
 
         most = min(self.search.max_parents, dataset.n - 1)
+        score = self.chosen_score.on(dataset)
         return replace(
-            self, max_parents=most, reading=None if isinstance(data, Dataset) else self.reading
+            self,
+            max_parents=most,
+            score=score.name if isinstance(self.score, str) else score,
+            reading=None if isinstance(data, Dataset) else self.reading,
         )
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings in force by name, for provenance."""
         from .candidates import Knowledge
 
+        penalty = self.chosen_score.stamped_penalty
         in_force = {
+            **({} if penalty is None else {"penalty": penalty}),
             "score": self.chosen_score.name,
             "ess": self.chosen_score.stamped_ess,
             "knowledge": facts(self.knowledge or Knowledge()),

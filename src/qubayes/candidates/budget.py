@@ -15,9 +15,11 @@ from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
 from .forecast import WHOLE, Forecast, forecasts, table_bytes
 from .identify import CandidateSearch, checked, too_many_sets
+from .moments import PAIR_SECONDS, pairs_of
 
 # Sets times rows: a search of less takes a few minutes at most.
 _WORK_TO_FORECAST = 2 * 10**11
+_SECONDS_TO_FORECAST = 5.0  # the same for continuous variables
 _LEAST_ROWS = 1000  # for the memory: fewer rows do not make the tables smaller
 _WORK_A_SECOND = 10**8  # at least
 _SECONDS_TO_WARN = 300.0
@@ -151,14 +153,15 @@ def _check_memory(dataset: Dataset, search: CandidateSearch, memory: float) -> N
     if search.possible_parents is not None:
         return
     largest, here = search.max_parents, peak_memory()
-    needed = here + table_bytes(dataset.n, largest)
+    needed = here + table_bytes(dataset, largest)
     if needed <= memory:
         return
-    while largest > 1 and here + table_bytes(dataset.n, largest) > memory:
+    while largest > 1 and here + table_bytes(dataset, largest) > memory:
         largest -= 1
     raise TooLargeError(
         f"{option('max_parents', search.max_parents)} {_needs(needed, memory)}: "
-        f"take {option('max_parents', largest)}, or {option('possible_parents', 30)}"
+        f"take {option('max_parents', largest)}"
+        + (f", or {option('possible_parents', 30)}" if dataset.kind == "discrete" else "")
     )
 
 
@@ -169,6 +172,9 @@ def is_large(dataset: Dataset, search: CandidateSearch, limit: float) -> bool:
     kept = search.possible_parents
     if m < 1 or (kept is not None and limit == inf):
         return False
+    if dataset.kind == "continuous":
+        pairs = sum(pairs_of(n, size) for size in range(1, m + 1))
+        return PAIR_SECONDS * pairs >= min(_SECONDS_TO_FORECAST, max(limit, 1.0))
     if kept is None:
         sets = sum(comb(n, size) for size in range(m + 2))
     else:
@@ -219,7 +225,8 @@ class _Costs:
     def of_smaller(self) -> Iterator[Forecast]:
         """Yield the forecasts of smaller searches, in the order of `sizes`."""
         for m, few in sizes(self.search, self.dataset.n):
-            yield self.of(replace(self.search, max_parents=m, possible_parents=few))
+            if few is None or self.dataset.kind == "discrete":
+                yield self.of(replace(self.search, max_parents=m, possible_parents=few))
 
     def of(self, search: CandidateSearch) -> Forecast:
         """Return the forecast of a search; one with too many sets to be numbered takes for ever."""

@@ -33,11 +33,12 @@ class Stamp:
     possible_parents: int | None = None
     # sets that were grown on demand, beside all those of at most `max_parents`; None: not tried
     grown: int | None = None
+    penalty: float | None = None  # factor of the penalty of bic or aic; None: 1
 
     def as_json(self, **more: int) -> str:
         """Return the stamp, and more facts beside it, as one line of plain ASCII."""
         facts = {**asdict(self), **more}
-        for key in ("possible_parents", "grown"):
+        for key in ("possible_parents", "grown", "penalty"):
             if facts[key] is None:
                 del facts[key]
         try:
@@ -49,8 +50,14 @@ class Stamp:
 
     @property
     def title(self) -> str:
-        """The score and its equivalent sample size, in words."""
-        return score_title(self.score, self.ess)
+        """The score with what it depends on, in words."""
+        return score_title(self.score, self.ess, self.penalty)
+
+    @property
+    def optional_facts(self) -> dict[str, float]:
+        """What results say of the scores only where it is not as usual."""
+        facts = {"possible_parents": self.possible_parents, "penalty": self.penalty}
+        return {name: value for name, value in facts.items() if value is not None}
 
     def with_priors(self) -> "Stamp":
         """Return the stamp of scores to which priors of edges were added."""
@@ -155,11 +162,7 @@ class Candidates:
             "ess": self.stamp.ess,
             "arities": self.stamp.arities,
             "m": self.stamp.max_parents,
-            **(
-                {}
-                if self.stamp.possible_parents is None
-                else {"possible_parents": self.stamp.possible_parents}
-            ),
+            **self.stamp.optional_facts,
             "total": self.total,
             "per_vertex": dict(zip(self.names, self.per_vertex.tolist(), strict=True)),
         }

@@ -6,6 +6,7 @@ After a level that is too long to be run, further levels are extrapolated.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from math import comb
 from typing import Any, ClassVar, NamedTuple
@@ -30,6 +31,7 @@ from .levels import (
     split,
     with_bounds,
 )
+from .moments import PAIR_SECONDS, bytes_of_tables, pairs_of, prepare, scan_sizes
 from .scanning import Above, Block
 from .screening import (
     best_parents,
@@ -118,6 +120,8 @@ def forecasts(
     if workers.cluster is not None:
         raise SettingError(f"a plan is made on this machine; leave out {option('cluster')}")
     predicted = _among_all if search.possible_parents is None else _among_some
+    if dataset.kind == "continuous":
+        predicted = _among_numbers
     found: list[Forecast] = []
     memory, load = peak_memory(), Load()
     for m, cost in enumerate(predicted(dataset, search, workers, load, longest, on_progress), 1):
@@ -127,7 +131,7 @@ def forecasts(
             bits = bits_of(assemble(dataset, smaller, cost.blocks))
         needed = memory + int(cost.candidates) * (12 * (m + 1) + 24)
         if search.possible_parents is None:
-            needed += table_bytes(dataset.n, m)
+            needed += table_bytes(dataset, m)
         found.append(
             Forecast(
                 m,
@@ -143,8 +147,11 @@ def forecasts(
     return tuple(found)
 
 
-def table_bytes(n: int, max_parents: int) -> int:
+def table_bytes(dataset: Dataset, max_parents: int) -> int:
     """Return the most bytes that the search among all parents keeps between levels."""
+    n = dataset.n
+    if dataset.kind == "continuous":
+        return bytes_of_tables(n, max_parents)
     return max((_table_bytes(n, m) for m in range(1, max_parents + 1)), default=0)
 
 
@@ -370,6 +377,52 @@ def _pace_of(trial: Trial, sets: int) -> Pace:
     return Pace(
         trial.seconds, sum(len(block.scores) for block in trial.results) / (trial.share * sets)
     )
+
+
+def _among_numbers(
+    dataset: Dataset,
+    search: CandidateSearch,
+    workers: Workers,
+    load: Load,
+    longest: float,
+    on_progress: OnProgress,
+) -> Iterator[_Cost]:
+    """Yield the costs of the searches among continuous variables with at most 1, 2, ... parents.
+
+    Sizes that are predicted to take `longest` seconds in all are run; then the number of candidate
+    sets grows as it did between the last two sizes."""
+    n, most = dataset.n, search.max_parents
+    runs = 0  # the largest size that is run
+    while runs < most and PAIR_SECONDS * _pairs(n, runs + 1) <= longest * workers.here.count:
+        runs += 1
+    allowed = search.knowledge.resolve(dataset.names, most)
+    blocks: list[Block] = []
+    counts = [0.0] * (most + 1)
+    seconds = [0.0] * (most + 1)
+    problem = prepare(dataset, search.score, allowed, most)
+    for _ in scan_sizes(problem, 1, workers):  # compiles or loads the kernel
+        pass
+    began = time.perf_counter()
+    with closing(scan_sizes(problem, runs, workers)) as parts:
+        for found in parts:
+            blocks.append(found.block)
+            counts[found.size] += len(found.block.scores)
+            seconds[found.size] = time.perf_counter() - began
+    pace = PAIR_SECONDS / workers.here.count
+    for m in range(1, most + 1):
+        on_progress(Progress("forecast", m, most, f"at most {m} parents"))
+        if m <= runs:
+            own = [block for block in blocks if block.parents.shape[1] <= m]
+            yield _Cost(seconds[m], sum(counts[1 : m + 1]), "measured", own)
+            continue
+        rate = counts[m - 1] / counts[m - 2] if m > 1 and counts[m - 2] else float(n)
+        counts[m] = min(rate * counts[m - 1], float(pairs_of(n, m)))
+        yield _Cost(pace * _pairs(n, m), sum(counts[1 : m + 1]), "extrapolated", None)
+
+
+def _pairs(n: int, most: int) -> int:
+    """Return how many (child, set) a search of continuous variables looks at."""
+    return sum(pairs_of(n, size) for size in range(1, most + 1))
 
 
 def _among_some(

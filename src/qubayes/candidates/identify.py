@@ -13,7 +13,7 @@ from ..foundation.errors import DataError, SettingError, option
 from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.settings import facts
 from ..foundation.workers import Workers, run
-from ..scores import Score
+from ..scores import AUTO, Score, check_independent
 from ..scores.score import check_joint_states
 from .candidates import Candidates, Stamp, in_order
 from .checkpoint import Checkpoint
@@ -32,6 +32,7 @@ from .levels import (
     start_level,
     with_bounds,
 )
+from .moments import prepare, scan_sizes
 from .prune import with_order
 from .scanning import Above, Block
 from .screening import candidates_of_child, possible_parents
@@ -56,7 +57,7 @@ class CandidateSearch:
     these."""
 
     max_parents: int = 3  # n - 1 where there are fewer variables
-    score: Score = field(default_factory=Score)
+    score: Score = field(default_factory=lambda: Score(AUTO))
     knowledge: Knowledge = field(default_factory=Knowledge)
     possible_parents: int | None = None
 
@@ -72,8 +73,8 @@ def identify(
 ) -> Candidates:
     """Return the parent sets of each vertex that score more than every one of their subsets.
 
-    The result is exact and does not depend on the workers. With a checkpoint, finished blocks are
-    kept in that file; `resume` continues from it. The file stays: remove it once the result is safe
+    The result is exact and does not depend on the workers. With a checkpoint, finished blocks of
+    discrete data are kept in that file; `resume` continues from it. The file stays: remove it once the result is safe
     elsewhere. A variable has at most n - 1 parents: a larger `max_parents` gives the same result.
 
     >>> from qubayes import read
@@ -113,7 +114,9 @@ def identify_until(
     blocks: list[Block] = []
     with ExitStack() as stack:
         joined = stack.enter_context((workers or Workers()).connected())
-        if search.possible_parents is None:
+        if dataset.kind == "continuous":
+            steps = _by_size(dataset, search, joined)
+        elif search.possible_parents is None:
             steps = _by_level(dataset, search, joined, checkpoint, resume=resume)
         else:
             steps = _by_child(dataset, search, joined)
@@ -163,6 +166,20 @@ def _by_level(
             yield progress(smaller + done), [block]
 
 
+def _by_size(dataset: Dataset, search: CandidateSearch, workers: Workers) -> Steps:
+    """Yield the sets of continuous variables of one size after the other."""
+    most = search.max_parents
+    allowed = search.knowledge.resolve(dataset.names, most)
+    total = sum(comb(dataset.n, size) for size in range(1, most + 1))
+    done = 0
+    problem = prepare(dataset, search.score, allowed, most)
+    with closing(scan_sizes(problem, most, workers)) as parts:
+        for found in parts:
+            done += found.sets
+            note = f"{done:,} of {total:,} parent sets"
+            yield Progress("candidates", done, total, note), [found.block]
+
+
 def _by_child(dataset: Dataset, search: CandidateSearch, workers: Workers) -> Steps:
     """Yield the sets among the possible parents of one variable after the other."""
     n = dataset.n
@@ -179,13 +196,15 @@ def _by_child(dataset: Dataset, search: CandidateSearch, workers: Workers) -> St
 
 def stamp_of(dataset: Dataset, search: CandidateSearch) -> Stamp:
     """Return where the scores of the search come from."""
+    score = search.score.on(dataset)
     stamp = Stamp(
-        search.score.name,
-        search.score.stamped_ess,
+        score.name,
+        score.stamped_ess,
         search.max_parents,
         dataset.rows,
         dataset.arities_from,
         search.possible_parents,
+        penalty=score.stamped_penalty,
     )
     return stamp.with_priors() if search.knowledge.priors else stamp
 
@@ -194,6 +213,7 @@ def checked(dataset: Dataset, search: CandidateSearch) -> CandidateSearch:
     """Return the search with at most n - 1 parents; raise if it makes no sense for the data."""
     if dataset.rows == 0:
         raise DataError("the data have no rows; give at least one")
+    search = replace(search, score=search.score.on(dataset))
     refuse_ancestors(search.knowledge)
     if search.max_parents < 0:
         raise SettingError(
@@ -207,6 +227,8 @@ def checked(dataset: Dataset, search: CandidateSearch) -> CandidateSearch:
         )
     if most is not None and most >= dataset.n - 1:  # all others: nothing is left out
         search = replace(search, possible_parents=None)
+    if dataset.kind == "continuous":
+        return _checked_numbers(dataset, search)
     check_rows(dataset)
     n = dataset.n if search.possible_parents is None else search.possible_parents + 1
     if too_many_sets(n, search.max_parents):
@@ -217,6 +239,28 @@ def checked(dataset: Dataset, search: CandidateSearch) -> CandidateSearch:
         )
     widest = np.argsort(dataset.arities, kind="stable")[::-1]
     check_joint_states(dataset, widest[: search.max_parents + 1].tolist())
+    return search
+
+
+def _checked_numbers(dataset: Dataset, search: CandidateSearch) -> CandidateSearch:
+    """Return the search if all parent sets of continuous variables can be scored; raise if not."""
+    most = search.max_parents
+    if search.possible_parents is not None:
+        raise SettingError(
+            f"{option('possible_parents', search.possible_parents)} is for discrete columns; leave it"
+            " out, and for many columns the number of parents, too: then sets are grown among all"
+        )
+    if dataset.rows < most + 2:
+        raise DataError(
+            f"{dataset.rows} rows determine no variable by {most} parents; give {most + 2} rows or"
+            f" more, or {option('max_parents', max(0, dataset.rows - 2))}"
+        )
+    if too_many_sets(dataset.n, most):
+        raise SettingError(
+            f"at most {most} parents among {dataset.n} variables make too many sets to look at;"
+            " allow fewer parents, or give no number: then sets are grown"
+        )
+    check_independent(dataset)
     return search
 
 
@@ -304,6 +348,7 @@ def _run_blocks(
 
 def fingerprint(dataset: Dataset, search: CandidateSearch) -> dict[str, object]:
     """Return what the candidate sets depend on: the data and every field of the search."""
+    search = replace(search, score=search.score.on(dataset))
     return {"data": dataset.checksum, **facts(search)}
 
 

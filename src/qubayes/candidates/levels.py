@@ -106,16 +106,21 @@ def prepare_rule(
 
 def prepare_constraints(permitted: Allowed) -> Constraints | None:
     """Return the prior knowledge in numbers; None if every set is allowed."""
+    found = constraints_of(permitted)
+    n = len(found.limits)
+    every_edge = (found.edges == ALLOWED).sum() == n * (n - 1)
+    one_limit = len(set(permitted.limits)) <= 1
+    return None if every_edge and one_limit and not len(found.priors) else found
+
+
+def constraints_of(permitted: Allowed) -> Constraints:
+    """Return the prior knowledge in numbers."""
     n = len(permitted.limits)
     edges = np.full((n, n), ALLOWED, dtype=np.int8)
     for i in range(n):
         edges[i, list(permitted.excluded[i])] = FORBIDDEN
         edges[i, list(permitted.required[i])] = REQUIRED
     priors = permitted.prior_matrix()
-    every_edge = (edges == ALLOWED).sum() == n * (n - 1)
-    one_limit = len(set(permitted.limits)) <= 1
-    if every_edge and one_limit and not priors.any():
-        return None
     limits = np.zeros(n, LIMITS)
     limits["required"] = [len(parents) for parents in permitted.required]
     limits["most"] = permitted.limits
@@ -156,7 +161,7 @@ def next_level(level: Level, above: Above) -> Level:
     k = level.k + 1
     below = Below(above.terms, above.cells, above.best, level.below.binomials)
     ones = np.concatenate([level.ones, above.ones])
-    heads = _extended(np.zeros((1, 0), np.int64), level.n, k, min(k - 1, 2)).astype(np.int64)
+    heads = extended(np.zeros((1, 0), np.int64), level.n, k, min(k - 1, 2)).astype(np.int64)
     return _with_tables(level._replace(k=k, heads=heads, below=below, ones=ones))
 
 
@@ -261,7 +266,7 @@ def scan_block_elsewhere(level: Level, heads: tuple[int, int]) -> tuple[Block, T
     above = make_above(level, last=False)
     block = scan_block((level, above), heads)
     binomials = level.below.binomials
-    sets = _extended(level.heads[heads[0] : heads[1]], level.n, level.k, level.k).astype(np.int64)
+    sets = extended(level.heads[heads[0] : heads[1]], level.n, level.k, level.k).astype(np.int64)
     first = int(_ranks(sets[:1], binomials)[0])
     parents = [_ranks(np.delete(sets, t, axis=1), binomials) for t in range(level.k)]
     where = (sets * above.best.shape[1] + np.stack(parents, axis=1)).reshape(-1)
@@ -294,10 +299,10 @@ def bits_of(level: Level) -> Bits:
 
 def prefixes_of(level: Level, heads: tuple[int, int]) -> SmallInts:
     """Return the prefixes of the sets that start with heads[0] .. heads[1]-1, in order."""
-    return _extended(level.heads[heads[0] : heads[1]], level.n, level.k, level.k - 1)
+    return extended(level.heads[heads[0] : heads[1]], level.n, level.k, level.k - 1)
 
 
-def _extended(heads: Ints, n: int, k: int, length: int) -> SmallInts:
+def extended(heads: Ints, n: int, k: int, length: int) -> SmallInts:
     """Return (., length) first members of the sets of k variables with these heads, in order."""
     prefixes = heads
     for depth in range(heads.shape[1], length):

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..settings import Ess, LearnSettings, MaxParents, PossibleParents, ReadSettings
+from ..settings import (
+    Ess,
+    LearnSettings,
+    MaxParents,
+    PenaltyFactor,
+    PossibleParents,
+    ReadSettings,
+)
 from .options import (
     ArityFile,
     AsJson,
@@ -135,8 +142,9 @@ def plan(
     max_parents: Annotated[
         int, typer.Option("--max-parents", "-m", help="Plan for 1 to this many parents.")
     ] = 5,
-    score: ScoreName = "bdeu",
+    score: ScoreName = "auto",
     ess: Ess = 1.0,
+    penalty: PenaltyFactor = 1.0,
     knowledge: KnowledgeFile = None,
     possible_parents: PossibleParents = None,
     seconds: Annotated[
@@ -160,7 +168,8 @@ def plan(
     from ..learning import plan as predicted
 
     dataset = read(data, reading)
-    search = search_options(max_parents, score, ess, knowledge, possible_parents)
+    search = search_options(max_parents, score, ess, knowledge, possible_parents, penalty)
+    score = search.score.on(dataset).name
     with progress_bar(quiet=as_json) as show:
         forecasts = predicted(dataset, search, workers=Workers(threads), on_progress=show)
     fits = largest_that_fits(forecasts, seconds, memory * 1e9)

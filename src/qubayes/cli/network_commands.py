@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..settings import Ess, MaxParents, ReadSettings, Seed, TotalSeconds
+from ..settings import Ess, MaxParents, PenaltyFactor, ReadSettings, Seed, TotalSeconds
 from .options import AsJson, DataFile, NetworkFile, ScoreName, Threads, made_by, search_options
 from .shell import (
     Clock,
@@ -70,8 +70,9 @@ def names_of_variables(texts: list[str], names: Sequence[str]) -> list[str]:
 def score(
     data: DataFile,
     network: NetworkFile,
-    score: ScoreName = "bdeu",
+    score: ScoreName = "auto",
     ess: Ess = 1.0,
+    penalty: PenaltyFactor = 1.0,
     per_vertex: Annotated[
         bool, typer.Option("--per-vertex", help="List the score of every variable.")
     ] = False,
@@ -86,7 +87,7 @@ def score(
     from ..network import score as score_network
 
     clock = Clock()
-    found = score_network(network, data, score, ess, reading=reading)
+    found = score_network(network, data, score, ess, penalty, reading=reading)
     if as_json:
         scores = {"per_vertex": dict(found.per_vertex)} if per_vertex else {}
         print_json({**found.as_json(), **scores, "seconds": clock.seconds})

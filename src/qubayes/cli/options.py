@@ -16,7 +16,15 @@ import typer
 
 from ..foundation.errors import SettingError
 from ..foundation.settings import Option
-from ..settings import AritiesOption, Ess, KnowledgeOption, MaxParents, PossibleParents, ScoreOption
+from ..settings import (
+    AritiesOption,
+    Ess,
+    KnowledgeOption,
+    MaxParents,
+    PenaltyFactor,
+    PossibleParents,
+    ScoreOption,
+)
 
 if TYPE_CHECKING:
     from ..candidates import CandidateSearch
@@ -142,19 +150,19 @@ def _for_typer(parameter: inspect.Parameter) -> inspect.Parameter:
 
 def search_options(
     max_parents: MaxParents = None,
-    score: ScoreName = "bdeu",
+    score: ScoreName = "auto",
     ess: Ess = 1.0,
     knowledge: KnowledgeFile = None,
     possible_parents: PossibleParents = None,
+    penalty: PenaltyFactor = 1.0,
 ) -> "CandidateSearch":
     """Return what candidate sets are searched for."""
     from ..candidates import CandidateSearch, Knowledge, read_knowledge
     from ..scores import Score
 
     known = read_knowledge(knowledge) if knowledge else Knowledge()
-    return CandidateSearch(
-        3 if max_parents is None else max_parents, Score(score, ess), known, possible_parents
-    )
+    most = 3 if max_parents is None else max_parents
+    return CandidateSearch(most, Score(score, ess, penalty), known, possible_parents)
 
 
 def given_options(context: typer.Context) -> dict[str, str]:

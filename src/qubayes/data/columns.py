@@ -120,26 +120,15 @@ def _check_measured(column: Column, numbers: AnyArray | Sequence[int]) -> None:
 
 
 def _cells(column: Column) -> Floats:
-    """Return (rows,) the numbers of a continuous column."""
-    missing = missing_values(column)[column.codes]
-    if missing.any():
+    """Return (rows,) the numbers of a continuous column; raise if one is missing."""
+    cells = cells_of(column)
+    if np.isnan(cells).any():
         raise DataError(
             f"column {column.name!r} is continuous, and a missing value is no state of it;"
             f" drop these rows with {option('missing', 'drop')}, or cut the column into intervals"
             f" with {option('bins', {column.name: ADVISED_BINS})}"
         )
-    counts = np.bincount(column.codes, minlength=len(column.distinct) + 1)
-    present = np.flatnonzero(counts)
-    numbers = _numbers(column, present)
-    if numbers is None:
-        texts = (column.distinct[i] for i in present.tolist())
-        example = next((text for text in texts if not NUMBER_PATTERN.fullmatch(text)), "")
-        raise DataError(
-            f"column {column.name!r} holds text such as {example!r}; numbers are expected there"
-        )
-    values = np.zeros(len(counts))
-    values[present] = np.array([float(number) for number in numbers])
-    return frozen(values[column.codes])
+    return frozen(cells)
 
 
 def _infinite(name: str) -> DataError:
@@ -386,12 +375,15 @@ def _numbers(column: Column, present: Ints) -> AnyArray | list[int] | None:
 
 def cells_of(column: Column) -> Floats:
     """Return (rows,) the cells of a column of numbers; NaN for a missing value."""
-    present = np.flatnonzero(~missing_values(column)[:-1])
+    counts = np.bincount(column.codes, minlength=len(column.distinct) + 1)
+    present = np.flatnonzero((counts > 0) & ~missing_values(column))
     numbers = _numbers(column, present)
     if numbers is None and len(present):
+        texts = _texts(column, present)
+        example = next((text for text in texts if not NUMBER_PATTERN.fullmatch(text)), texts[0])
         raise DataError(
-            f"column {column.name!r} holds text such as {_texts(column, present)[0]!r}, and the"
-            " network holds it continuous; give numbers"
+            f"column {column.name!r} holds text such as {example!r}, and it is continuous;"
+            " give numbers"
         )
     found = np.full(len(column.distinct) + 1, np.nan)
     found[present] = np.array(numbers if numbers is not None else [], np.float64)

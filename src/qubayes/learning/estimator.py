@@ -28,7 +28,7 @@ Randomness = int | np.random.RandomState | np.random.Generator | None
 
 
 class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
-    """The best network for a table of discrete values.
+    """The best network for a table of discrete values, or of numbers.
 
     `fit` takes a data frame; or an array or a list of rows, whose columns are then named x0, x1,
     ... Afterwards `network_` is the network with its parameters, `score_` its score, `gap_` how far
@@ -40,11 +40,14 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
     max_parents : int or None
         The largest number of parents of a variable. None: 3, or what fits the time limit.
     score_name : str
-        The score to be maximised, such as "bdeu" or "bic". Without a prior, as in "bic", what `fit`
+        The score to be maximised, such as "bdeu" or "bic"; "auto" is "bdeu" for discrete columns
+        and "bge" for continuous ones. Without a prior, as in "bic", what `fit`
         has not seen has probability 0, and the log-likelihood of new rows may be -inf.
     ess : float
         The equivalent sample size of the prior of "bdeu" and "bds": more of it makes probabilities
         more equal.
+    penalty : float
+        "bic" and "aic" subtract this many times their penalty.
     knowledge : Knowledge or None
         Edges that must or may not be, tiers, and limits on the parents of single variables, by name
         of column.
@@ -94,8 +97,9 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         self,
         max_parents: int | None = None,
         *,
-        score_name: str = "bdeu",
+        score_name: str = "auto",
         ess: float = 1.0,
+        penalty: float = 1.0,
         knowledge: Knowledge | None = None,
         reading: ReadSettings | None = None,
         solver: str = "auto",
@@ -171,16 +175,11 @@ def _table(X: Any, reading: ReadSettings | None) -> Any:
             raise DataError(
                 f"a {kind} is not a table; give rows of equal length, with one value per column"
             )
-    if (
-        isinstance(X, np.ndarray)
-        and reading is None
-        and X.dtype.kind == "f"
-        and not (np.isfinite(X).all() and (np.round(X) == X).all())
-    ):
+    holes = isinstance(X, np.ndarray) and X.dtype.kind == "f" and not np.isfinite(X).all()
+    if reading is None and holes:
         raise DataError(
-            "an array with fractions or missing values; "
-            "bin it first, as with KBinsDiscretizer, or say what to do with"
-            " them: reading=ReadSettings(bins=3, missing='drop')"
+            "an array with NaN or infinities; leave out their rows, or say what to do with missing values:"
+            " reading=ReadSettings(missing='drop')"
         )
     return X
 

@@ -64,13 +64,13 @@ class GrownStage:
         """Return the grown sets, together with all sets of at most m parents if these fit the time."""
         search = self.settings.search
         limit = self.settings.time_limit
-        counts = self.dataset.kind == "discrete" and search.score.is_formula
-        small = counts and not is_large(self.dataset, search, inf)
+        complete = self.dataset.kind == "continuous" or search.score.is_formula
+        small = complete and not is_large(self.dataset, search, inf)
         growth = self._growth(NARROW if small else WIDE)
         first = inf if small else _FIRST_SHARE * (DEFAULT_SECONDS if limit is None else limit)
         growth.run(self._left(inf if limit is None else limit, first))
         most = 0
-        if not self._pressed() and counts:
+        if not self._pressed() and complete:
             most = search.max_parents if small and limit is None else self._most_parents()
         found = None
         if most:

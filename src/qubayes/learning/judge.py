@@ -97,7 +97,7 @@ class Judgement:
         With bic it is an approximation.
         """
         rows = self.learned.dataset.rows
-        if not self.learned.settings.chosen_score.formula(rows).is_evidence(rows):
+        if not self.learned.settings.chosen_score.is_evidence(rows):
             return None
         return math.exp(self.below) if self.below < 700.0 else math.inf
 
@@ -137,17 +137,12 @@ class Judgement:
     def describe(self, most: int = 5) -> list[str]:
         """Return the judgement in lines for people, with `most` edges and replacements."""
         learned, solution, graph = self.learned, self.learned.solution, cpdag(self.network)
-        kind = (
-            solution.stamp.score
-            if solution.stamp.ess is None
-            else f"{solution.stamp.score}, ess {solution.stamp.ess:g}"
-        )
         distance, most_parents = (
             compare(self.network, learned.network),
             learned.settings.search.max_parents,
         )
         lines = [
-            f"score {self.score:,.6f} ({kind}) on {learned.dataset.rows:,} rows",
+            f"score {self.score:,.6f} ({solution.stamp.title}) on {learned.dataset.rows:,} rows",
             f"best network: {solution.score:,.6f}, "
             + (
                 solution.describe_gap()
@@ -212,8 +207,7 @@ class Judgement:
         if factor is None:
             return text
         shown = f"{factor:.3g}" if low <= LARGEST_EXPONENT else f"e^{low:,.1f}"
-        formula = self.learned.settings.chosen_score.formula(self.learned.dataset.rows)
-        about = "" if formula.prior else "about "
+        about = "" if self.learned.settings.chosen_score.is_exact_evidence else "about "
         return f"{text}; Bayes factor of the best network against this one {about}{shown}"
 
 
@@ -222,8 +216,9 @@ def judge(
     network: Network | str | PathLike[str],
     max_parents: int | None = None,
     *,
-    score: str | Score = "bdeu",
+    score: str | Score = "auto",
     ess: float = 1.0,
+    penalty: float = 1.0,
     knowledge: Knowledge | str | PathLike[str] | None = None,
     possible_parents: int | None = None,
     max_table: int = 10**6,

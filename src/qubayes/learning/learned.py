@@ -157,6 +157,8 @@ class Learned:
             if stamp.ess is None
             else f"{stamp.score}, equivalent sample size {stamp.ess:g}"
         )
+        if stamp.penalty is not None:
+            score_name += f", {stamp.penalty:g} times the penalty"
         facts = ["score", "empty_score", "status", "solver", "seconds"]
         if not solution.only_grown:  # else the bound says nothing of other parent sets
             facts += ["bound", "gap"]

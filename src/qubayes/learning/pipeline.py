@@ -60,7 +60,7 @@ from .ancestors import AncestorSearch
 from .confidence import Confidence, bootstrap
 from .grown import GrownStage
 from .learned import Learned, MadeQubo, Outputs, RunFolder, Written, key_of
-from .stages import read_for_search, start_of
+from .stages import read_for_search, say_score_of_numbers, start_of
 
 if TYPE_CHECKING:
     from ..qubo import Formulation
@@ -76,8 +76,9 @@ def learn(
     data: Any,
     max_parents: int | None = None,
     *,
-    score: str | Score = "bdeu",
+    score: str | Score = "auto",
     ess: float = 1.0,
+    penalty: float = 1.0,
     knowledge: Knowledge | str | PathLike[str] | None = None,
     possible_parents: int | None = None,
     max_table: int = 10**6,
@@ -185,6 +186,7 @@ def learn_with(
         smaller = settings.max_parents is None and settings.time_limit is not None
         warn_of_most(settings.search, dataset.n)
         settings = settings.fitted_to(data, dataset)
+        say_score_of_numbers(dataset, settings.chosen_score)
         log.info(
             "qubayes %s: %d rows of %d variables; %s",
             __version__,

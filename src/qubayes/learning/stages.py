@@ -29,6 +29,7 @@ from ..foundation.stop import Interrupt
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, read_network, write_network
 from ..report import write_model_drawing
+from ..scores import Score, check_independent
 from ..search import Limits, Solution, solve
 from ..search.exact import presolve
 from ..settings import FormulateSettings, SolveSettings
@@ -39,6 +40,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("qubayes")
 _SETS_FOR_BITS = 100_000  # candidates; a QUBO of more is not made just to count its bits
+
+
+def say_score_of_numbers(dataset: Dataset, score: Score) -> None:
+    """Say that columns were read as numbers, and which score they have; raise if one tells nothing new."""
+    if dataset.kind == "continuous":
+        check_independent(dataset)
+        log.warning(
+            "%d continuous columns: Gaussian score %s; %s cuts them into intervals",
+            *(dataset.n, score.on(dataset).name, option("bins", ADVISED_BINS)),
+        )
 
 
 def read_for_search(data: Any, reading: ReadSettings | None) -> Dataset:
@@ -123,6 +134,7 @@ def identify_file(
         dataset = read_for_search(data, reading)
         if output:
             check_output(output, dataset.names)
+        say_score_of_numbers(dataset, search.score)
         if dataset.dropped:
             log.warning("%d rows with missing values were dropped", dataset.dropped)
         warn_of_most(search, dataset.n)

@@ -11,7 +11,7 @@ import numpy as np
 from ..data import Dataset, ReadSettings, read
 from ..foundation.arrays import Floats, frozen
 from ..foundation.errors import DataError
-from ..scores import Score, local_score
+from ..scores import AUTO, Score, local_score
 from .network import Network
 from .network_files import read_network
 from .parameters import columns_of, in_states_of, log_likelihood
@@ -22,7 +22,7 @@ def vertex_scores(network: Network, dataset: Dataset, score: Score | None = None
 
     Their sum is the score of the network."""
     columns = columns_of(network, dataset)
-    chosen = score or Score()
+    chosen = score or Score(AUTO)
     if dataset.numbers:
         engine = chosen.engine(dataset.select(np.array(columns, np.int64)))
         scores = [engine.local(vertex, its) for vertex, its in enumerate(network.parents)]
@@ -60,6 +60,7 @@ class NetworkScore:
             "score": self.total,
             "name": self.score.name,
             "ess": self.score.stamped_ess,
+            **({} if self.score.penalty == 1.0 else {"penalty": self.score.penalty}),
             "arities": self.arities_from,
             "n": len(self.per_vertex),
             "edges": self.edges,
@@ -83,6 +84,8 @@ class NetworkScore:
             if self.score.stamped_ess is None
             else f", equivalent sample size {self.score.stamped_ess:g}"
         )
+        if self.score.penalty != 1.0:
+            ess += f", {self.score.penalty:g} times the penalty"
         lines = [
             f"{self.score.name} score {self.total:.6f}{ess}, arities from {self.arities_from}",
             f"{len(self.per_vertex)} vertices, {self.edges} edges, {self.rows} rows",
@@ -105,16 +108,17 @@ class NetworkScore:
 def score(
     network: Network | str | Path,
     data: Any,
-    score: str | Score | None = None,
+    score: str | Score = "auto",
     ess: float = 1.0,
+    penalty: float = 1.0,
     *,
     reading: ReadSettings | None = None,
     **options: Any,
 ) -> NetworkScore:
     """Return the score of the network on the data: a file, a data frame or a `Dataset`.
 
-    Columns are matched by name. The score is `bdeu` unless another is given; of continuous
-    variables it is `bge`. Where the states of the network are intervals, numbers are put into
+    Columns are matched by name. The score `auto` is `bdeu`, or `bge` of continuous variables.
+    Where the states of the network are intervals, numbers are put into
     them; where it has the state `missing`, missing values are this state. How the data are read is
     said by `reading`, or by its fields by name (`missing="drop"`). Arities are those that the
     network declares, unless it declares none, `arities` are given, or the data hold a state that it
@@ -141,10 +145,8 @@ def score(
             found = log_likelihood(graph, dataset) if graph.tables is not None else None
         except DataError as error:
             note = str(error)
-    if score is None:
-        columns = [scored.states[column] for column in columns_of(graph, scored)]
-        score = "bdeu" if any(columns) else "bge"
-    chosen = score if isinstance(score, Score) else Score(score, ess)
+    chosen = score if isinstance(score, Score) else Score(score, ess, penalty)
+    chosen = chosen.on(scored.select(np.array(columns_of(graph, scored), np.int64)))
     if graph.tables is None:
         note = "the network has no probabilities"
     elif found == -math.inf:

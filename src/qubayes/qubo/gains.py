@@ -232,7 +232,7 @@ def _score_for_unions(candidates: Candidates, score: Score | None) -> Score:
         raise SettingError(
             "the candidate sets do not say by which score they were found; give it with --score"
         )
-    return score or Score(stamp.score, stamp.ess or 1.0)
+    return score or Score(stamp.score, stamp.ess or 1.0, stamp.penalty or 1.0)
 
 
 def subset_gains(relative: RelativeSets, vertex: int) -> tuple[Floats, Floats]:

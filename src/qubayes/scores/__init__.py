@@ -24,9 +24,11 @@ A package adds a score without a change here by an entry point that names such a
 `Score("jeffreys")` and `--score jeffreys` then work. Names of the package itself come first.
 """
 
+from .columns import check_independent
 from .engine import Engine
 from .limited import LimitedTables
 from .score import (
+    AUTO,
     DECLARED,
     EACH,
     ENGINES,
@@ -41,6 +43,7 @@ from .score import (
 )
 
 __all__ = [
+    "AUTO",
     "DECLARED",
     "EACH",
     "ENGINES",
@@ -51,6 +54,7 @@ __all__ = [
     "Formula",
     "LimitedTables",
     "Score",
+    "check_independent",
     "is_score",
     "local_score",
     "score_title",

@@ -21,12 +21,10 @@ import numpy as np
 from ..data.dataset import Dataset
 from ..foundation.arrays import Floats, Ints, SmallInts
 from ..foundation.jit import inner, kernel
+from .columns import LEAST_RESIDUAL
 from .score import Score, bic_penalty
 
 _MEAN_WEIGHT = 1.0  # rows that the prior of the means is worth (αμ)
-# A variable of which less than this part is left, given other variables, is a linear function of
-# them: no set has all of them.
-LEAST_RESIDUAL = 1e-12
 
 
 class Moments(NamedTuple):
@@ -39,14 +37,10 @@ class Moments(NamedTuple):
     shifts: Floats  # (n,) what is added to each score of a child: the units of its column
 
 
-def moments_of(numbers: Floats, name: str, penalty: float) -> Moments:
-    """Return the score for the rows of `numbers`, which is (n, rows); `penalty` is the cost of a parameter."""
-    n, rows = numbers.shape
-    centred = numbers - numbers.mean(axis=1, keepdims=True)
-    deviations = np.sqrt((centred * centred).mean(axis=1))
-    scaled = centred / deviations[:, None]
-    covariance = scaled @ scaled.T / rows
-    np.fill_diagonal(covariance, 1.0)
+def moments_of(dataset: Dataset, name: str, penalty: float) -> Moments:
+    """Return the score for the rows of the data; `penalty` is the cost of a parameter."""
+    n, rows = dataset.n, dataset.rows
+    deviations, covariance = dataset.moments
     p = np.arange(n, dtype=float)
     if name == "bge":
         return _bge(covariance, rows, p)
@@ -72,15 +66,19 @@ def _bge(covariance: Floats, rows: int, p: Floats) -> Moments:
     return Moments(matrix, constants, rows + prior, 1.0, np.zeros(n))
 
 
+def moments_for(dataset: Dataset, score: Score) -> Moments:
+    """Return a score of continuous columns for the data."""
+    factor = {"bic": bic_penalty(dataset.rows), "aic": 1.0}.get(score.name, 0.0)
+    return moments_of(dataset, score.name, score.penalty * factor)
+
+
 class Gaussian:
     """Scores parent sets of a table whose columns are all numbers (an `Engine`)."""
 
     def __init__(self, dataset: Dataset, score: Score) -> None:
         self.n = dataset.n
         self.rows = dataset.rows
-        penalty = {"bic": bic_penalty(self.rows), "aic": 1.0}.get(score.name, 0.0)
-        numbers = np.array([dataset.numbers[each] for each in dataset.names])
-        self.moments = moments_of(numbers, score.name, penalty)
+        self.moments = moments_for(dataset, score)
 
     def local(self, child: int, parents: Sequence[int]) -> float:
         """Return the local score of the child with these parents, from determinants."""

@@ -1,7 +1,7 @@
 """Definitions of the local scores, and their values straight from the definition."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -17,6 +17,9 @@ from .engine import Engine
 
 # Within these no prior is rounded to zero or infinity, and no score overflows.
 LEAST_ESS, LARGEST_ESS = 1e-100, 1e100
+AUTO = "auto"
+DEFAULTS: dict[Kind, str] = {"discrete": "bdeu", "continuous": "bge"}  # what `auto` means
+PENALISED = ("bic", "aic")  # scores with a penalty that can be multiplied
 MOST_JOINT_STATES = 10**200  # joint states of a family, by the declared arities
 # from here on Stirling's series is exact to double precision: the first term left out is 1e-16
 LARGE = 16.0
@@ -90,8 +93,8 @@ ENGINES = (
 _WRITTEN = {"bdeu": "BDeu", "bds": "BDs", "bge": "BGe", "loglik": "log-likelihood"}
 
 
-def score_title(name: str, ess: float | None = None) -> str:
-    """Return the name of a score as it is usually written, with its equivalent sample size.
+def score_title(name: str, ess: float | None = None, penalty: float | None = None) -> str:
+    """Return the name of a score as it is usually written, with what it depends on.
 
     >>> score_title("bdeu", 1.0), score_title("bic")
     ('BDeu, equivalent sample size 1', 'BIC')
@@ -100,7 +103,9 @@ def score_title(name: str, ess: float | None = None) -> str:
     title = plain.upper() if plain in ("bic", "aic", "k2") else _WRITTEN.get(plain, plain)
     if priors:
         title += " with priors of edges"
-    return title if ess is None else f"{title}, equivalent sample size {ess:g}"
+    if ess is not None:
+        title += f", equivalent sample size {ess:g}"
+    return title if penalty is None else f"{title}, {penalty:g} times the penalty"
 
 
 @cache
@@ -111,30 +116,47 @@ def _installed() -> dict[str, Callable[[float, int], Formula]]:
 
 def is_score(name: str) -> bool:
     """Return whether a score has this name: one of this package or of another."""
-    return name in FORMULAS or any(name in entry.names for entry in ENGINES) or name in _installed()
+    own = name == AUTO or name in FORMULAS or any(name in entry.names for entry in ENGINES)
+    return own or name in _installed()
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A decomposable score and its equivalent sample size.
+    """A decomposable score, its equivalent sample size, and a factor of its penalty.
 
+    - `auto`: `bdeu` for discrete columns, `bge` for continuous ones.
     - `bdeu`: Appendix D.1 with the product of the declared arities as the number of joint parent
       states.
     - `bds`: the same with *observed* joint parent states and *observed* child states.
     - `k2`: every prior count is 1.
     - `loglik`, `aic`, `bic`: maximised log-likelihood less 0, 1 or (log N)/2 per free parameter.
+      For `aic` and `bic` that is multiplied by `penalty`; 2 is common in other programs.
     - `bge`: marginal likelihood of a linear Gaussian model, of columns divided by their standard
       deviations. For continuous columns, as are `loglik`, `aic` and `bic`.
     """
 
     name: str = "bdeu"
     ess: float = 1.0
+    penalty: float = field(default=1.0, metadata={"plain": 1.0})
 
     def __post_init__(self) -> None:
         if not is_score(self.name):
             own = dict.fromkeys(name for entry in ENGINES for name in entry.names)
             names = ", ".join([*own, *sorted(_installed().keys() - own.keys())])
             raise SettingError(f"score '{self.name}' is unknown; choose one of {names}")
+        if not 0.0 < self.penalty < inf:
+            raise SettingError(
+                f"{option('penalty', self.penalty)}; give a positive number, usually 1 or 2"
+            )
+        if self.penalty != 1.0 and self.name not in PENALISED:
+            raise SettingError(
+                f"{option('penalty', self.penalty)} has no effect on score '{self.name}';"
+                f" give it with {option('score', 'bic')} or aic"
+            )
+        if self.ess != 1.0 and self.name == "bge":
+            raise SettingError(
+                f"{option('ess', self.ess)} has no effect on score 'bge'; leave it out"
+            )
         if not LEAST_ESS <= self.ess <= LARGEST_ESS:
             raise SettingError(
                 f"equivalent sample size {self.ess}; give a positive number from {LEAST_ESS} to "
@@ -144,14 +166,45 @@ class Score:
     @property
     def is_formula(self) -> bool:
         """Whether the score of discrete columns is a `Formula`; only then `identify` can find all sets."""
-        return self.name in FORMULAS or self.name in _installed()
+        return self.name in (AUTO, *FORMULAS) or self.name in _installed()
+
+    def on(self, dataset: Dataset) -> "Score":
+        """Return the score for these data, with a name for `auto`; raise if it is for other columns."""
+        kind = dataset.kind
+        if kind == "mixed":
+            raise self._not_for_mixed(dataset)
+        chosen = replace(self, name=DEFAULTS[kind]) if self.name == AUTO else self
+        if chosen._entry(kind) is None:
+            raise chosen._not_for(kind)
+        return chosen
+
+    def _entry(self, kind: Kind) -> EngineEntry | None:
+        """Return which engine has the score for columns of this kind."""
+        # one of another package is a formula, too
+        name = "bdeu" if self.is_formula and self.name not in NAMES else self.name
+        found = (entry for entry in ENGINES if entry.kind == kind and name in entry.names)
+        return next(found, None)
+
+    def is_evidence(self, rows: int) -> bool:
+        """Whether the score of so many rows is a log marginal likelihood, or as BIC approximates one."""
+        known = self.is_formula and self.formula(rows).is_evidence(rows)
+        return known or self.name == "bge"
+
+    @property
+    def is_exact_evidence(self) -> bool:
+        """Whether the score is a log marginal likelihood itself: it has a prior."""
+        known = self.is_formula and self.formula(2).prior > 0.0
+        return known or self.name == "bge"
 
     def formula(self, rows: int) -> Formula:
         """Return the score of discrete columns in numbers, for data of this many rows."""
         if not self.is_formula:
             raise self._not_for("discrete")
-        define = FORMULAS[self.name] if self.name in FORMULAS else _installed()[self.name]
+        name = DEFAULTS["discrete"] if self.name == AUTO else self.name
+        define = FORMULAS[name] if name in FORMULAS else _installed()[name]
         found = define(self.ess, rows)
+        if name in PENALISED:
+            found = found._replace(penalty=self.penalty * found.penalty)
         if found.spread not in (DECLARED, OBSERVED, EACH) or not (
             0 <= found.prior < inf and 0 <= found.penalty < inf
         ):
@@ -162,24 +215,28 @@ class Score:
 
     def engine(self, dataset: Dataset) -> Engine:
         """Return what scores parent sets of the data."""
-        entry = self._entry(dataset.kind)
-        if entry is None:
-            raise self._not_for(dataset.kind)
-        module, _, name = entry.target.partition(":")
+        chosen = self.on(dataset)
+        entry = chosen._entry(dataset.kind)
+        assert entry is not None  # `on` raises
         # loaded here, with numba, which many commands can do without
-        make = getattr(import_module(f".{module}", __package__), name)
-        engine: Engine = make(dataset, self)
+        module, _, kind_of_engine = entry.target.partition(":")
+        make = getattr(import_module(f".{module}", __package__), kind_of_engine)
+        engine: Engine = make(dataset, chosen)
         return engine
 
     def is_for(self, kind: Kind) -> bool:
         """Whether columns of this kind have the score."""
         return self._entry(kind) is not None
 
-    def _entry(self, kind: Kind) -> EngineEntry | None:
-        """Return the entry of `ENGINES` for the score of columns of this kind."""
-        name = "bdeu" if self.name in _installed() else self.name  # formulas of other packages
-        found = (entry for entry in ENGINES if entry.kind == kind and name in entry.names)
-        return next(found, None)
+    def _not_for_mixed(self, dataset: Dataset) -> DataError:
+        """Return the error for a table of numbers and states."""
+        numbers = list(dataset.numbers)
+        states = [name for name in dataset.names if name not in dataset.numbers]
+        return DataError(
+            f"{len(numbers)} of {dataset.n} columns are continuous, such as {numbers[0]!r}, and"
+            f" {len(states)} discrete, such as {states[0]!r}, and no score takes both; cut the"
+            f" continuous ones into intervals with {option('bins', 3)}"
+        )
 
     def _not_for(self, kind: Kind) -> SettingError:
         """Return the error for data that the score is not for."""
@@ -192,11 +249,9 @@ class Score:
             return SettingError(
                 f"score '{self.name}' is for continuous columns; use bdeu for discrete ones"
             )
-        numbers = "all of these" if kind == "continuous" else "some of these"
-        bins = f"cut the columns with {option('bins', 3)}"
-        other = f"use {option('score', 'bge')}, or {bins}" if kind == "continuous" else bins
         return SettingError(
-            f"score '{self.name}' is for discrete columns, and {numbers} are numbers; {other}"
+            f"score '{self.name}' is for discrete columns, and all of these are numbers;"
+            f" use {option('score', 'bge')}, or cut the columns with {option('bins', 3)}"
         )
 
     @property
@@ -204,8 +259,13 @@ class Score:
         """The equivalent sample size, None if the score does not depend on it."""
         if not self.is_formula:
             return None
-        depends = Score(self.name, 1.0).formula(2) != Score(self.name, 2.0).formula(2)
+        depends = replace(self, ess=1.0).formula(2) != replace(self, ess=2.0).formula(2)
         return self.ess if depends else None
+
+    @property
+    def stamped_penalty(self) -> float | None:
+        """The factor of the penalty, None if it is 1."""
+        return None if self.penalty == 1.0 else self.penalty
 
 
 class FamilyCounts(NamedTuple):

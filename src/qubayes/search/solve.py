@@ -206,11 +206,7 @@ class Solution:
             "ess": self.stamp.ess,
             "max_parents": self.stamp.max_parents,
             "grown": self.stamp.grown,
-            **(
-                {}
-                if self.stamp.possible_parents is None
-                else {"possible_parents": self.stamp.possible_parents}
-            ),
+            **self.stamp.optional_facts,
         }
 
 
