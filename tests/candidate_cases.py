@@ -64,3 +64,35 @@ def assert_one_line(code: int, err: str, *words: str) -> None:
     assert err.startswith("qubayes: ") and err.count("\n") == 1 and err.endswith("\n"), err
     for word in words:
         assert word in err, (word, err)
+
+
+def repeated(column: list[list[int]], arities: list[int], rows: int) -> Dataset:
+    """Data that take no memory: one row, again and again."""
+    codes = np.broadcast_to(np.array(column, dtype=np.uint16), (len(arities), rows))
+    names = tuple(f"v{i}" for i in range(len(arities)))
+    return Dataset(names, tuple(tuple(map(str, range(r))) for r in arities), codes)
+
+
+class Clock:
+    """A clock that only work moves; other work slows the wall clock's seconds."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.slow = 1.0
+
+    def perf_counter(self):
+        return self.slow * self.now
+
+    def process_time(self):
+        return self.now
+
+    def work(self, shared, seconds):
+        self.now += seconds
+        return seconds
+
+
+def with_large_tables() -> Dataset:
+    """Three variables whose tables are too large for probabilities, if each two are joined."""
+    states = tuple(f"s{i}" for i in range(500))
+    codes = np.array([np.arange(2000) * step // 7 % 500 for step in (7, 13, 29)], np.uint16)
+    return Dataset(('q"x', "b", "c"), (states,) * 3, codes)

@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes import ConstraintError, DataError, SettingError, Workers
-from qubayes.candidates import CandidateSearch, Knowledge, identify, levels
-from qubayes.candidates.counting import merge_rows, prepare_rows
+from qubayes.candidates import CandidateSearch, Knowledge, identify
 from qubayes.data import Dataset
 from qubayes.scores import NAMES, Score, local_score
-from qubayes.scores.sums import SERIES, SMALL_PRIOR, power_series
 from reference import scores
 from strategies import datasets
 
@@ -65,13 +63,6 @@ def assert_same(got, want):
 )
 def test_candidates_are_the_definition(dataset, name, ess, max_parents):
     search = CandidateSearch(min(max_parents, dataset.n - 1), Score(name, ess))
-    assert_same(by_vertex(identify(dataset, search)), expected(dataset, search))
-
-
-@given(datasets(max_arity=2), st.sampled_from(NAMES), st.sampled_from([1.0, 100.0]))
-def test_bits_count_as_rows_do(dataset, name, ess):
-    search = CandidateSearch(min(3, dataset.n - 1), Score(name, ess))
-    assert prepare_rows(dataset).bits.shape[1] > 0
     assert_same(by_vertex(identify(dataset, search)), expected(dataset, search))
 
 
@@ -213,45 +204,12 @@ def test_threads_do_not_matter():
     assert np.array_equal(one.scores, two.scores)
 
 
-@pytest.mark.parametrize("states", [2, 3])
-@pytest.mark.parametrize("capacity", [1, 7, 10_000])
-def test_a_block_with_many_candidates_is_scanned_again(capacity, states, monkeypatch):
-    """Each level of the search is one block and finds 8, 56, 168 and 280 candidates: loglik keeps every set."""
-    monkeypatch.setattr(levels, "_FIRST_CAPACITY", capacity)
-    codes = np.random.default_rng(6).integers(0, states, (8, 101)).astype(np.uint8)
-    dataset = Dataset(tuple("abcdefgh"), (tuple("xyz"[:states]),) * 8, codes)
-    search = CandidateSearch(3, Score("loglik"))
-    found = identify(dataset, search)
-    assert found.total == 8 * (7 + 21 + 35)
-    assert_same(by_vertex(found), expected(dataset, search))
-
-
 def test_progress_ends_at_the_total():
     dataset = Dataset(tuple("abc"), (("x", "y"),) * 3, np.eye(3, 7, dtype=np.uint8))
     reports = []
     identify(dataset, CandidateSearch(2), on_progress=reports.append)
     assert reports[-1].done == reports[-1].total == 7
     assert [r.done for r in reports] == sorted(r.done for r in reports)
-
-
-def test_merged_rows_are_the_same_multiset():
-    rng = np.random.default_rng(7)
-    codes = rng.integers(0, 3, (4, 500)).astype(np.uint8)
-    distinct, weights = merge_rows(codes)
-    assert weights.sum() == 500 and distinct.shape[1] == len({tuple(r) for r in codes.T.tolist()})
-    again = np.repeat(distinct, weights, axis=1)
-    assert sorted(map(tuple, again.T.tolist())) == sorted(map(tuple, codes.T.tolist()))
-
-
-def test_the_power_series_is_exact_to_double_precision():
-    from scipy.special import gammaln
-
-    series = power_series(1001)
-    counts = np.arange(1, 1001)
-    for prior in (SMALL_PRIOR, SMALL_PRIOR / 3, 1e-6, 1e-12):
-        got = (series[1:] * prior ** np.arange(SERIES)).sum(axis=1)
-        want = gammaln(counts + prior) - gammaln(1 + prior)
-        np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-14)
 
 
 def test_no_superset_beats_the_bound_that_prunes():

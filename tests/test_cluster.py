@@ -20,16 +20,14 @@ from qubayes.candidates import (
     CandidateSearch,
     Knowledge,
     identify,
-    screening,
     write_candidates,
 )
-from qubayes.foundation import workers as cluster_module
+from qubayes.data import Dataset
 from qubayes.foundation.workers import Workers
 from qubayes.foundation.workers import run as run_tasks
-from qubayes.learning import bootstrap, confidence
+from qubayes.learning import bootstrap
 from qubayes.scores import Score
 
-identify_module = sys.modules["qubayes.candidates.identify"]  # the function has the module's name
 DATASET, SEARCH = dependent_data(25, 200, seed=5), CandidateSearch(3, Score("bds"))
 
 
@@ -87,16 +85,22 @@ def test_a_search_survives_a_killed_worker(client, expected):
     assert len(reports) > SEARCH.max_parents + 5 and sorted(set(reports)) == reports
 
 
-def names_of_tasks(monkeypatch, module) -> list[str]:
-    """The names of the tasks that a module runs on a cluster from now on."""
-    names = []
+class Recorded(Client):
+    """A client that keeps the name of the task of each shared input that it sends."""
 
-    def recorded(task, shared, items, workers):
-        names.extend([task.__name__] if workers.cluster is not None else [])
-        return run_tasks(task, shared, items, workers)
+    @property
+    def names(self) -> list[str]:
+        return list(self.__dict__.get("sent", {}).values())
 
-    monkeypatch.setattr(module, "run", recorded)
-    return names
+    def submit(self, task, shared, item, **more):
+        self.__dict__.setdefault("sent", {})[shared.key] = task.__name__
+        return super().submit(task, shared, item, **more)
+
+
+@pytest.fixture
+def recorded(cluster, client):
+    with Recorded(cluster) as recorded:
+        yield recorded
 
 
 @pytest.mark.parametrize(
@@ -111,37 +115,35 @@ def names_of_tasks(monkeypatch, module) -> list[str]:
         (dependent_data(8, 150, seed=3, states=2), "bds", Knowledge()),  # rows as bits
     ],
 )
-def test_lower_levels_are_tasks_as_well(client, monkeypatch, dataset, score, known):
+def test_lower_levels_are_tasks_as_well(recorded, monkeypatch, dataset, score, known):
     search = CandidateSearch(3, Score(score), known)
     expected = identify(dataset, search, workers=Workers(threads=1))
-    monkeypatch.setattr(identify_module, "_LEAST_FOR_CLUSTER", 1)
-    names = names_of_tasks(monkeypatch, identify_module)
-    assert_same(identify(dataset, search, workers=Workers(cluster=client)), expected)
-    assert names == [
+    module = sys.modules["qubayes.candidates.identify"]  # the function has the module's name
+    monkeypatch.setattr(module, "_LEAST_FOR_CLUSTER", 1)
+    assert_same(identify(dataset, search, workers=Workers(cluster=recorded)), expected)
+    assert recorded.names == [
         "scan_block_elsewhere",
         "scan_block_elsewhere",
         "scan_block",
     ]  # levels 2, 3 and 4; level 1 is scanned here
 
 
-def test_pairs_are_screened_on_the_cluster(client, monkeypatch):
-    monkeypatch.setattr(screening, "_CELLS", 300)  # several blocks of children
+def test_pairs_are_screened_on_the_cluster(recorded):
+    """Variables of three numbers of states make three blocks of children."""
+    states = [tuple("abcd"[: 2 + v % 3]) for v in range(DATASET.n)]
+    codes = DATASET.codes % np.array([[len(names)] for names in states], np.uint8)
+    dataset = Dataset(DATASET.names, tuple(states), codes)
     search = CandidateSearch(2, Score("bds"), possible_parents=4)
-    expected = identify(DATASET, search, workers=Workers(threads=1))
-    pairs, sets = (
-        names_of_tasks(monkeypatch, screening),
-        names_of_tasks(monkeypatch, identify_module),
-    )
-    assert_same(identify(DATASET, search, workers=Workers(cluster=client)), expected)
-    assert pairs == ["best_parents", "with_partners"] and sets == ["candidates_of_child"]
+    expected = identify(dataset, search, workers=Workers(threads=1))
+    assert_same(identify(dataset, search, workers=Workers(cluster=recorded)), expected)
+    assert recorded.names == ["best_parents", "with_partners", "candidates_of_child"]
 
 
-def test_bootstrap_samples_are_tasks(client, monkeypatch, tmp_path):
+def test_bootstrap_samples_are_tasks(recorded, client, tmp_path):
     data, search, kept = dependent_data(16, 100, seed=3), CandidateSearch(2), tmp_path / "kept.json"
     expected = bootstrap(data, search, 4, seed=3, workers=Workers(threads=1))
-    names = names_of_tasks(monkeypatch, confidence)
-    found = bootstrap(data, search, 4, seed=3, workers=Workers(cluster=client), keep=kept)
-    assert names == ["parents_of_sample"] and found.samples == 4
+    found = bootstrap(data, search, 4, seed=3, workers=Workers(cluster=recorded), keep=kept)
+    assert recorded.names == ["parents_of_sample"] and found.samples == 4
     assert (
         np.array_equal(found.frequencies, expected.frequencies)
         and found.consensus == expected.consensus
@@ -296,7 +298,7 @@ def test_one_connection_for_all_stages(cluster, monkeypatch):
 
 
 def test_a_cluster_without_workers(monkeypatch):
-    monkeypatch.setattr(cluster_module, "_PATIENCE_FOR_WORKERS", 0.5)
+    monkeypatch.setattr("qubayes.foundation.workers._PATIENCE_FOR_WORKERS", 0.5)
     with (
         LocalCluster(processes=True, n_workers=0, dashboard_address=":0") as empty,
         pytest.raises(QubayesError, match="no worker"),
@@ -329,7 +331,7 @@ input()
 
 
 def test_a_cluster_with_another_version(client, monkeypatch):
-    monkeypatch.setattr(cluster_module, "__version__", "99.0")
+    monkeypatch.setattr("qubayes.foundation.workers.__version__", "99.0")
     with pytest.raises(
         QubayesError, match=r"has qubayes .*; install qubayes 99\.0 on the whole cluster"
     ):

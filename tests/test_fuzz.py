@@ -11,6 +11,8 @@ import sys
 import time
 import tracemalloc
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -50,15 +52,15 @@ from qubayes.foundation.files import (
     shown,
     unpacked_limit,
 )
-from qubayes.learning import learn
-from qubayes.machines import DigitalAnnealer, Patience, annealer_client, read_model
-from qubayes.machines.annealer_client import Answer
+from qubayes.learning import bootstrap, learn
+from qubayes.machines import KEY_VARIABLE, DigitalAnnealer, Patience, read_model
 from qubayes.network import Network, read_network
 from qubayes.quadratize import Decoder, read_polynomial
 from qubayes.qubo import formulate, read_formulation
 from qubayes.scores import Score
 from qubayes.search import Limits, solve
 from qubayes.search.solve import read_solution, write_solution
+from service_cases import sender
 
 ROOT = Path(__file__).parents[1]
 FAULTS = ROOT / "benchmarks" / "faults"
@@ -522,52 +524,48 @@ def test_every_archive_that_is_damaged_is_refused(
 # The Digital Annealer
 
 
-@pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch) -> DigitalAnnealer:
-    monkeypatch.setenv(annealer_client.KEY_VARIABLE, "k")
-    return DigitalAnnealer("http://localhost:1", patience=Patience(1.0, 1, 0.0, 0.0))
-
-
-def answering(monkeypatch: pytest.MonkeyPatch, document: object, status: int = 200) -> None:
-    body = json.dumps(document).encode() if not isinstance(document, bytes) else document
-    monkeypatch.setattr(annealer_client, "exchange", lambda *_: Answer(status, None, body))
+@contextmanager
+def client_of(body: object, status: int = 200) -> Iterator[DigitalAnnealer]:
+    """A client of a service that gives this answer."""
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    head = f"HTTP/1.1 {status} x\r\nContent-Length: {len(content)}\r\n\r\n".encode()
+    with pytest.MonkeyPatch.context() as patch, sender([head + content]) as address:
+        patch.setenv(KEY_VARIABLE, "k")
+        yield DigitalAnnealer(address, patience=Patience(1.0, 1, 0.0, 0.0))
 
 
 @pytest.mark.parametrize("index", ["0" * 9 + "7", "0" * 9 + DIGITS, "-1", "1.0", "²", "3", " 1"])
-def test_bits_that_the_answer_makes_up(
-    client: DigitalAnnealer, monkeypatch: pytest.MonkeyPatch, index: str
-) -> None:
+def test_bits_that_the_answer_makes_up(index: str) -> None:
     solution = {
         "energy": 0,
         "penalty_energy": 0,
         "frequency": 1,
         "configuration": {"0": True, index: True, "2": True},
     }
-    answering(monkeypatch, {"status": "Done", "qubo_solution": {"solutions": [solution]}})
-    with pytest.raises(ServiceError, match="sets"):
+    answer = {"status": "Done", "qubo_solution": {"solutions": [solution]}}
+    with client_of(answer) as client, pytest.raises(ServiceError, match="sets"):
         client.fetch("job", 3)
 
 
-def test_many_empty_solutions_take_no_room(
-    client: DigitalAnnealer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answering(monkeypatch, {"status": "Done", "qubo_solution": {"solutions": [{}] * 10**5}})
-    with pytest.raises(ServiceError, match="does not hold 100000 bits"):
+def test_many_empty_solutions_take_no_room() -> None:
+    answer = {"status": "Done", "qubo_solution": {"solutions": [{}] * 10**5}}
+    with (
+        client_of(answer) as client,
+        pytest.raises(ServiceError, match="does not hold 100000 bits"),
+    ):
         quickly(2.0, client.fetch, "job", 100_000)  # 10 GB, were there room made for them
 
 
 @pytest.mark.parametrize("depth", [900, 970, 985, 100_000])
-def test_nested_messages(
-    client: DigitalAnnealer, monkeypatch: pytest.MonkeyPatch, depth: int
-) -> None:
+def test_nested_messages(depth: int) -> None:
     nested = b"[" * depth + b"]" * depth
     for body, status in (
         (b'{"status": "Error", "message": %s}', 200),
         (b'{"error": {"title": %s}}', 400),
     ):
-        answering(monkeypatch, body % nested, status)
-        with pytest.raises(ServiceError):
+        with client_of(body % nested, status) as client, pytest.raises(ServiceError) as raised:
             client.fetch("job", 3)
+        assert "connection" not in str(raised.value)  # the answer arrived
 
 
 # Run folders and results of the bench
@@ -583,16 +581,17 @@ def test_files_of_other_data_in_a_run_folder_are_made_anew(tmp_path: Path) -> No
         assert learn(table, **settings, run_dir=tmp_path / "a").solution.score == expected.score
 
 
-def test_kept_resamplings_with_a_cycle_are_made_anew(tmp_path: Path) -> None:
-    from qubayes.learning.confidence import kept_networks
-
-    path = file(tmp_path, "b.json", '{"networks": [[[1], [0], []]]}')
-    assert kept_networks(path, ("a", "b", "c")) == []
-    names = ("a", "b", "c")
-    assert kept_networks(file(tmp_path, "b.json", '{"networks": [[[1, 1], [], []]]}'), names) == []
-    assert kept_networks(file(tmp_path, "b.json", '{"networks": [[[1.0], [], []]]}'), names) == []
-    [kept] = kept_networks(file(tmp_path, "b.json", '{"networks": [[[1], [], []]]}'), names)
-    assert kept.parents == ((1,), (), ())
+@pytest.mark.parametrize("kept", ["[[1], [0], []]", "[[1, 1], [], []]", "[[1.0], [], []]"])
+def test_kept_resamplings_that_are_no_networks_are_made_anew(tmp_path: Path, kept: str) -> None:
+    path = file(tmp_path, "b.json", f'{{"networks": [{kept}]}}')
+    table, search = dependent_data(3, 60, 1), CandidateSearch(1)
+    anew = bootstrap(table, search, 1)
+    assert (bootstrap(table, search, 1, keep=path).frequencies == anew.frequencies).all()
+    network = [[], [], []] if anew.consensus.edges else [[1], [], []]
+    path.write_text(json.dumps({"networks": [network]}))
+    taken = bootstrap(table, search, 1, keep=path).consensus
+    assert [list(parents) for parents in taken.parents] != anew.consensus.parents
+    assert len(taken.edges) == sum(map(len, network))
 
 
 def test_results_that_lack_something_are_not_measured(tmp_path: Path) -> None:

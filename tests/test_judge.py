@@ -14,8 +14,7 @@ from qubayes import DataError, SettingError
 from qubayes.cli import app
 from qubayes.data import Dataset, write
 from qubayes.foundation.arrays import frozen
-from qubayes.scores import EACH, Formula
-from qubayes.scores.score import FORMULAS
+from qubayes.scores import EACH, FORMULAS, Formula
 from reference.networks import acyclic
 from reference.scores import local_score
 from reference.searches import descendants

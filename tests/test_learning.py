@@ -8,9 +8,11 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
+from itertools import chain, repeat
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pandas
@@ -19,21 +21,28 @@ import pytest
 import typer
 
 import qubayes
-from candidate_cases import assert_one_line, data_file, dependent_data, run
+from candidate_cases import assert_one_line, data_file, dependent_data, run, with_large_tables
 from qubayes import QubayesError, SettingError, TooLargeError
-from qubayes.candidates import CandidateSearch, Stamp, example, identify
+from qubayes.candidates import Candidates, CandidateSearch, Stamp, example, identify
 from qubayes.cli import app
 from qubayes.data import ReadSettings
 from qubayes.foundation.stop import Reason
 from qubayes.foundation.workers import Workers
-from qubayes.learning import LearnSettings, RunFolder, bootstrap, learn, pipeline
-from qubayes.learning.confidence import consensus, edge_frequencies
-from qubayes.network import Network, read_network
+from qubayes.learning import LearnSettings, RunFolder, bootstrap, learn
+from qubayes.network import read_network
 from qubayes.qubo import decode, encode_sets
 from qubayes.qubo.subsets import cover
 from qubayes.scores import Score, local_score
-from qubayes.search import Limits, registered, solve
-from qubayes.search.solve import read_solution, write_solution
+from qubayes.search import (
+    SOLVERS,
+    Ending,
+    Limits,
+    Run,
+    read_solution,
+    registered,
+    solve,
+    write_solution,
+)
 
 DATA = dependent_data(8, 300, seed=1)
 
@@ -180,61 +189,6 @@ def test_a_wrong_solution_file_is_refused(tmp_path, change):
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(QubayesError):
         read_solution(path, candidates)
-
-
-# Edge confidence
-
-
-def test_frequencies_count_edges_that_may_go_either_way_half():
-    chain, collider = ((), (0,), (1,)), ((), (0, 2), ())
-    frequencies = edge_frequencies(
-        [Network(("a", "b", "c"), parents) for parents in (chain, collider)]
-    )
-    expected = np.zeros((3, 3))
-    expected[0, 1], expected[1, 0] = 0.25 + 0.5, 0.25
-    expected[1, 2], expected[2, 1] = 0.25, 0.25 + 0.5
-    assert (frequencies == expected).all()
-
-
-def test_the_consensus_is_acyclic_and_takes_frequent_edges():
-    frequencies = np.zeros((3, 3))
-    frequencies[0, 1], frequencies[1, 2], frequencies[2, 0] = 0.9, 0.8, 0.7
-    frequencies[1, 0] = 0.05
-    network = consensus(("a", "b", "c"), frequencies)
-    assert network.parents == ((), (0,), (1,))
-    assert consensus(("a", "b", "c"), frequencies * 0.5).edges == []
-
-
-def test_the_consensus_leaves_out_the_edge_that_closes_a_cycle_and_no_other():
-    """The vertex 0 has the parent 3 when 2 -> 0 is tried."""
-    frequencies = np.zeros((4, 4))
-    frequencies[3, 0], frequencies[0, 1], frequencies[1, 2], frequencies[2, 0] = 0.9, 0.8, 0.7, 0.6
-    assert consensus(tuple("abcd"), frequencies).parents == ((3,), (0,), (1,), ())
-
-
-@pytest.mark.parametrize("share", [0.5, np.nextafter(0.5, 1)])
-def test_the_consensus_takes_edges_of_more_than_half_of_the_networks(share):
-    frequencies = np.zeros((3, 3))
-    frequencies[0, 1] = share
-    frequencies[1, 2] = frequencies[2, 1] = share / 2  # joined as often, either way
-    assert consensus(("a", "b", "c"), frequencies).parents == (
-        ((), (), ()) if share == 0.5 else ((), (0,), (1,))
-    )
-
-
-def test_each_sample_has_rows_of_its_own():
-    """The rows of sample k are drawn, with replacement, from stream k of the seed."""
-    weak, search, seed = dependent_data(5, 40, seed=2), CandidateSearch(2), 7
-    networks = []
-    for stream in np.random.SeedSequence(seed).spawn(6):
-        rows = np.random.default_rng(stream).integers(weak.rows, size=weak.rows)
-        sample = replace(weak, codes=weak.codes[:, rows])
-        networks.append(solve(identify(sample, search), "exact").network)
-    expected = edge_frequencies(networks)
-    assert (bootstrap(weak, search, 6, seed=seed).frequencies == expected).all()
-    assert ((expected > 0) & (expected < 1)).any() and len(
-        {network.parents for network in networks}
-    ) > 3
 
 
 def test_bootstrap_shows_its_progress_from_the_start():
@@ -434,11 +388,15 @@ def test_files_are_written_from_python(tmp_path, monkeypatch):
         learn(DATA, 1, report="x.pdf")
 
 
-def test_a_file_that_cannot_be_written_costs_no_network(tmp_path, monkeypatch):
-    table = polars.DataFrame({'q"x': [0, 1] * 20, "b": [1, 0] * 20})
-    monkeypatch.setattr("qubayes.network.parameters.LARGEST_TABLES", 3)
+def test_a_file_that_cannot_be_written_costs_no_network(tmp_path):
     with pytest.warns(UserWarning, match="not every file was written"):
-        learned = learn(table, 1, output=tmp_path / "x.bif", trace=tmp_path / "x.csv")
+        learned = learn(
+            with_large_tables(),
+            2,
+            score="loglik",
+            output=tmp_path / "x.bif",
+            trace=tmp_path / "x.csv",
+        )
     assert learned.solution.proved and (tmp_path / "x.csv").exists()
 
 
@@ -610,34 +568,50 @@ def test_a_time_limit_is_not_negative(command, limit, tmp_path, capsys):
     assert_one_line(code, error, f"a time limit of {float(limit)} s; give 0 or more")
 
 
-def test_the_time_limit_holds_for_all_stages(monkeypatch):
-    given = []
-    original = pipeline.solve
+@dataclass(frozen=True)
+class Watched:
+    """A solver that keeps the seconds that it is given, and returns the start."""
 
-    def watched(*arguments, limits, **more):
-        given.append(limits.seconds)
-        return original(*arguments, limits=limits, **more)
+    name: ClassVar[str] = "watched"
+    takes: ClassVar[str] = "candidates"
+    counts: ClassVar[str] = ""
+    given: ClassVar[list[float | None]] = []
 
-    clock = iter([0.0, 0.0, 7.0, 7.0, *([7.0] * 100)])
-    monkeypatch.setattr(pipeline, "solve", watched)
-    monkeypatch.setattr(pipeline, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
-    learn(DATA, 1, time_limit=20.0)
-    learn(DATA, 1)
-    assert given == [13.0, 10.0]
+    def prepare(self) -> "Watched":
+        return self
+
+    def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
+        self.given.append(run.limits.seconds)
+        return Ending("watched", {})
 
 
-def test_the_solver_has_a_tenth_of_the_time_limit_in_any_case(monkeypatch):
-    clock = iter([0.0, *([100.0] * 100)])
-    monkeypatch.setattr(pipeline, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
-    limits = []
-    original = pipeline.solve
+@pytest.fixture
+def seconds_given(monkeypatch):
+    """The seconds that a solver gets in each run of `learn` with solver="watched"."""
+    monkeypatch.setitem(SOLVERS, "watched", f"{__name__}:Watched")
+    Watched.given.clear()
+    return Watched.given
+
+
+def pipeline_at(monkeypatch, *times: float) -> None:
+    """Let the clock of `learn` show these times, and the last one from then on."""
+    clock = chain(times, repeat(times[-1]))
     monkeypatch.setattr(
-        pipeline,
-        "solve",
-        lambda *a, **more: (limits.append(more["limits"]), original(*a, **more))[1],
+        "qubayes.learning.pipeline.time", SimpleNamespace(perf_counter=lambda: next(clock))
     )
-    learn(DATA, 1, time_limit=20.0)
-    assert limits[0].seconds == 2.0
+
+
+def test_the_time_limit_holds_for_all_stages(monkeypatch, seconds_given):
+    pipeline_at(monkeypatch, 0.0, 0.0, 7.0)
+    learn(DATA, 1, time_limit=20.0, solver="watched")
+    learn(DATA, 1, solver="watched")
+    assert seconds_given == [13.0, 10.0]
+
+
+def test_the_solver_has_a_tenth_of_the_time_limit_in_any_case(monkeypatch, seconds_given):
+    pipeline_at(monkeypatch, 0.0, 100.0)
+    learn(DATA, 1, time_limit=20.0, solver="watched")
+    assert seconds_given == [2.0]
 
 
 def test_a_weak_bound_is_called_so():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from candidate_cases import dependent_data
+from candidate_cases import Clock, dependent_data
 from qubayes import SettingError, TooLargeError
 from qubayes.candidates import (
     CandidateSearch,
@@ -23,9 +23,6 @@ from qubayes.candidates import (
     sizes,
     warn_of_most,
 )
-from qubayes.candidates.forecast import Load, Pace, extrapolated, tried
-from qubayes.candidates.identify import first_level, scan_blocks
-from qubayes.candidates.levels import make_above, next_level
 from qubayes.cli import app
 from qubayes.data import Dataset, write
 from qubayes.foundation.environment import peak_memory
@@ -83,13 +80,6 @@ def test_levels_beyond_reach_are_extrapolated(dataset):
     assert found[2].seconds > found[1].seconds > 0
 
 
-@pytest.mark.parametrize(("before", "factor"), [(4.0, 1.0), (2.0, 1.0), (1.6, 1.25), (0.5, 1.5)])
-def test_a_trend_goes_on_within_limits(before, factor):
-    assert extrapolated(Pace(before, 0.5), Pace(2.0, 0.25)) == Pace(factor * 2.0, 0.125)
-    # no more than before
-    assert extrapolated(Pace(before, 0.1), Pace(2.0, 0.25)).candidates == 0.25
-
-
 def test_the_pace_of_many_variables_is_that_of_their_search(monkeypatch):
     """Single ranges of a few sets would pay for the counts of a prefix that neighbours share: 40 times as much."""
     clock = SimpleNamespace(perf_counter=time.process_time, process_time=time.process_time)
@@ -102,75 +92,6 @@ def test_the_pace_of_many_variables_is_that_of_their_search(monkeypatch):
     predicted = forecasts(data, CandidateSearch(2), workers=Workers(1), longest=0.1)[1]
     assert predicted.how == "sampled"
     assert spent / 4 < predicted.seconds < 4 * spent
-
-
-def test_the_memory_is_that_of_the_tables(dataset):
-    level = first_level(dataset, CandidateSearch(3))
-    for _ in range(3):
-        above = make_above(level, last=False)
-        for _ in scan_blocks(level, above, Workers(1)):
-            pass
-        level = next_level(level, above)
-    below = level.below
-    tables = below.terms.nbytes + below.cells.nbytes + below.best.nbytes
-    found = forecasts(dataset, CandidateSearch(3))
-    # the last level may hold best scores twice
-    assert tables < found[2].memory - found[0].memory < 3 * tables
-
-
-class Clock:
-    """A clock that only work moves; other work slows the wall clock's seconds."""
-
-    def __init__(self):
-        self.now = 0.0
-        self.slow = 1.0
-
-    def perf_counter(self):
-        return self.slow * self.now
-
-    def process_time(self):
-        return self.now
-
-    def work(self, shared, seconds):
-        self.now += seconds
-        return seconds
-
-
-@pytest.mark.parametrize(
-    ("sample", "longest", "share"),
-    [
-        (100.0, 0.0, 1.0),  # all fits the sample
-        (3.0, 0.0, 0.1),
-        (3.0, 70.0, 1.0),  # all of it is predicted to take 60 s
-        (3.0, 50.0, 0.1),
-    ],
-)
-def test_a_sample_ends_in_time_unless_all_is_run(monkeypatch, sample, longest, share):
-    clock = Clock()
-    monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
-    found = tried(
-        clock.work, None, [2.0] * 30, [1.0] * 30, Workers(1), Load(), sample=sample, longest=longest
-    )
-    assert found.seconds == 2.0 and found.share == share and len(found.results) == 30 * share
-
-
-def test_other_work_on_the_machine_slows_all_samples_alike(monkeypatch):
-    """A sample that other work interrupts ten times as often is no reason to predict ten times the time."""
-    clock, load = Clock(), Load()
-    monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
-    for clock.slow in (1.0, 10.0):
-        found = tried(clock.work, None, [2.0] * 30, [1.0] * 30, Workers(1), load, sample=900.0)
-        assert found.seconds == 2.0 and found.share == 1.0
-    assert load.factor == pytest.approx(5.5)
-
-
-def test_a_sample_is_drawn_from_all_kinds_of_work(monkeypatch):
-    """Items are in the order of their costs; the first ones would be too cheap."""
-    clock = Clock()
-    monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
-    costs = [1.0] * 50 + [9.0] * 50
-    found = tried(clock.work, None, costs, [1.0] * 100, Workers(1), Load(), sample=60.0)
-    assert found.share < 0.5 and found.seconds == pytest.approx(5.0, rel=0.4)
 
 
 def test_the_largest_that_fits():

@@ -8,7 +8,6 @@ import json
 import logging
 import os
 import re
-import socketserver
 import stat
 import subprocess
 import sys
@@ -39,6 +38,7 @@ from qubayes.machines import (
 )
 from qubayes.network import Network, fit, read_network, write_network
 from qubayes.report import Report, draw, render
+from service_cases import sender
 
 SOURCES = sorted((Path(__file__).parents[1] / "src/qubayes").rglob("*.py"))
 assert len(SOURCES) > 100
@@ -352,27 +352,6 @@ def test_the_key_is_in_no_error_trace_or_log(
                 assert KEY not in told
         assert KEY not in repr(client) and KEY not in str(vars(client))
     assert KEY not in caplog.text
-
-
-@contextmanager
-def sender(answers: list[bytes]) -> Iterator[str]:
-    """A server on this machine that sends one of these after the other, as they are, and hangs up."""
-
-    class Handler(socketserver.StreamRequestHandler):
-        def handle(self) -> None:
-            length = 0
-            while (line := self.rfile.readline()) not in (b"\r\n", b""):
-                if line.lower().startswith(b"content-length:"):
-                    length = int(line.split(b":")[1])
-            self.rfile.read(length)
-            self.wfile.write(answers.pop(0))
-
-    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
 
 
 def answers_with(text: str) -> Iterator[bytes]:

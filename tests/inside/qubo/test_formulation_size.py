@@ -1,9 +1,13 @@
-"""The memory that a formulation is said to need."""
+"""The size of a formulation: the memory that it is said to need, and the most sets."""
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.paper.store import Store
+from qubayes import QubayesError
 from qubayes.qubo.formulation import BYTES_OF_PAIR
+from qubayes.qubo.gains import MOST_SETS, check_sets
 
 
 def test_the_memory_of_a_large_qubo_is_not_underestimated():
@@ -16,3 +20,9 @@ def test_the_memory_of_a_large_qubo_is_not_underestimated():
     ]
     assert len(measured) > 10
     assert all(BYTES_OF_PAIR * r["couplers"] + 200e6 > r["peak_mb"] * 2**20 for r in measured)
+
+
+def test_sets_are_numbered_up_to_the_limit():
+    check_sets(MOST_SETS)
+    with pytest.raises(QubayesError, match="2147483648 candidate sets; at most 2147483647"):
+        check_sets(MOST_SETS + 1)
