@@ -5,13 +5,14 @@ from math import inf, log
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from network_cases import graphs
 from qubayes import DataError, QubayesError, Score, SettingError
-from qubayes.data import Dataset
+from qubayes.data import Dataset, read
 from qubayes.network import (
     Linear,
     Network,
@@ -387,3 +388,37 @@ def test_vertices_as_text_and_as_frames():
     assert "  and 5 parents more\n  deviation 1" in str(many["c"])
     assert many.probability("c").deviation == pytest.approx(np.sqrt(26))
     assert replace(WHEAT, tables=None)["sun"].linear is None
+
+
+def test_frames_of_whole_numbers_are_read_as_numbers():
+    line = Linear(0.0, (), 1.0), Linear(1.0, (2.0,), 0.5)
+    network = Network(("a", "b"), ((), (0,)), ((), ()), line)
+    frame = pd.DataFrame({"a": [1, 2, 3, 4], "b": [3, 5, 8, 9]})
+    fitted = fit(network, frame)
+    assert fitted.linears[0] == Linear(2.5, (), np.sqrt(1.25))
+    assert score(fitted, frame, "loglik").total == pytest.approx(
+        log_likelihood(fitted, read(frame, like=network))
+    )
+    assert fit(Network(("a", "b"), ((), (0,))), frame).states == (
+        ("1", "2", "3", "4"),
+        ("3", "5", "8", "9"),
+    )
+    found = network.predict(pl.DataFrame({"a": [1, None]}), "b")
+    assert isinstance(found, pl.Series) and found.to_list() == [3.0, 1.0]
+
+
+def test_many_columns_with_cells_missing_here_and_there():
+    # each row has its own pattern of missing cells; only what is near the query matters
+    n = 300
+    parents = tuple(tuple(range(max(0, v - 2), v)) for v in range(n))
+    linears = tuple(Linear(0.1, (0.4,) * len(its), 1.0) for its in parents)
+    network = Network(tuple(map(str, range(n))), parents, ((),) * n, linears)
+    frame = sample_dataset(network, 40, seed=1).to_frame()
+    masked = frame.mask(np.random.default_rng(0).random(frame.shape) < 0.1)
+    found = network.predict(masked, "150")
+    mean, covariance = joint(network)
+    row = masked.iloc[7]
+    known = {v: row.iloc[v] for v in range(n) if v != 150 and not np.isnan(row.iloc[v])}
+    expected, deviation = reference.conditional(mean, covariance, 150, known)
+    assert found.iloc[7] == pytest.approx(expected)
+    assert network.probability("150", given=row).deviation == pytest.approx(deviation)

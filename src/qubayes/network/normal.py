@@ -18,6 +18,7 @@ from ..data import is_missing
 from ..foundation.arrays import Floats
 from ..foundation.errors import DataError, SettingError
 from .inference import relevant
+from .separation import boundary
 
 if TYPE_CHECKING:
     from .network import Network
@@ -94,8 +95,9 @@ def normal_of(network: "Network", query: int, given: Mapping[int, Any]) -> Norma
         for vertex, value in given.items()
         if not is_missing(value)
     }
-    found = _regression(network, query, list(numbers))
-    mean = found(np.array(list(numbers.values())).reshape(-1, 1))
+    needed = boundary(network, query, numbers)
+    found = _regression(network, query, needed)
+    mean = found(np.array([numbers[vertex] for vertex in needed]).reshape(-1, 1))
     return Normal(float(mean[0]), found.deviation)
 
 
@@ -138,11 +140,13 @@ def predicted_means(network: "Network", query: int, columns: Mapping[int, Floats
     """Return (rows,) the mean of the query given the numbers of other vertices; NaN is missing."""
     others = np.array(list(columns.values()))
     vertices = np.array(list(columns))
+    row_of = {vertex: row for row, vertex in enumerate(columns)}
     known = ~np.isnan(others)
     found = np.empty(others.shape[1])
     patterns, which = np.unique(known, axis=1, return_inverse=True)
     for pattern, observed in enumerate(patterns.T):
         here = which.ravel() == pattern
-        regression = _regression(network, query, vertices[observed].tolist())
-        found[here] = regression(others[observed][:, here])
+        needed = boundary(network, query, vertices[observed].tolist())
+        regression = _regression(network, query, needed)
+        found[here] = regression(others[[row_of[vertex] for vertex in needed]][:, here])
     return found

@@ -26,16 +26,26 @@ def separated(
             raise SettingError(
                 f"{network.names[min(both)]!r} stands in two of x, y and given; leave it out of one"
             )
-    neighbours = _moral_graph(network, left | right | blocked)
-    stack = list(left)
-    seen = left | blocked
+    return not _reached(network, left, right | blocked) & right
+
+
+def boundary(network: "Network", query: int, given: Iterable[int]) -> list[int]:
+    """Return the given vertices that the query depends on, once all of them are given; ascending."""
+    return sorted(_reached(network, {query}, set(given)))
+
+
+def _reached(network: "Network", start: set[int], ends: set[int]) -> set[int]:
+    """Return the ends that paths from the start reach without another end before, in the moral graph."""
+    neighbours = _moral_graph(network, start | ends)
+    stack = list(start)
+    seen = set(start)
     while stack:
-        fresh = neighbours[stack.pop()] - seen
-        if fresh & right:
-            return False
-        seen |= fresh
-        stack += fresh
-    return True
+        vertex = stack.pop()
+        if vertex not in ends:
+            fresh = neighbours[vertex] - seen
+            seen |= fresh
+            stack += fresh
+    return seen & ends
 
 
 def _vertices(network: "Network", names: str | Iterable[str]) -> set[int]:
