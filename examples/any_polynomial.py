@@ -11,11 +11,13 @@ polynomial = dimod.BinaryPolynomial(
 result = quadratize(polynomial)
 print(f"{len(polynomial.variables)} variables, degree {max(map(len, polynomial))}")
 print(
-    f"{result.model.num_variables} bits, proved smallest: {result.proved}; {result.model.num_interactions} couplers"
+    f"{result.model.num_variables} bits, proved smallest: {result.proved}; "
+    f"{result.model.num_interactions} couplers"
 )
 
 lowest = dimod.ExactSolver().sample(result.model).first
 state = result.decoder.decode(lowest.sample)
 print(
-    f"least energy {lowest.energy:.3f} at {state}; the polynomial there is {polynomial.energy(state):.3f}"
+    f"least energy {lowest.energy:.3f} at {state}; "
+    f"the polynomial there is {polynomial.energy(state):.3f}"
 )

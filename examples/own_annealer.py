@@ -40,7 +40,8 @@ def my_annealer(bqm: dimod.BinaryQuadraticModel, steps: int, seed: int) -> dict[
 answer = my_annealer(formulation.to_bqm(), steps=20_000, seed=1)
 decoded = qb.decode(formulation, answer, repair=True)
 print(
-    f"energy {decoded.energy:.3f}, violations: {len(decoded.violations)}, network's score {decoded.final.score:.3f}"
+    f"energy {decoded.energy:.3f}, violations: {len(decoded.violations)}, "
+    f"network's score {decoded.final.score:.3f}"
 )
 for violation in decoded.violations[:3]:
     print(f"  as given, {violation}")

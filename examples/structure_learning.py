@@ -1,4 +1,4 @@
-"""The best network for your data, with a proof or a gap; prior knowledge; how sure its edges are."""
+"""The best network for your data, with a proof or a gap; prior knowledge; confidence of edges."""
 
 from pathlib import Path
 
@@ -35,5 +35,6 @@ candidates = qb.identify(dataset, qb.CandidateSearch(max_parents=3, score=qb.Sco
 proved = solve(candidates, "exact", limits=Limits(seconds=30))
 searched = solve(candidates, "anneal", limits=Limits(seconds=1, seed=1), bound_seconds=5)
 print(
-    f"bic: {proved.score:.3f} ({proved.status}); annealed {searched.score:.3f}, gap {searched.gap:.2%}"
+    f"bic: {proved.score:.3f} ({proved.status}); "
+    f"annealed {searched.score:.3f}, gap {searched.gap:.2%}"
 )

@@ -208,7 +208,7 @@ def test_one_run_at_a_time_in_a_folder(tmp_path):
     with pytest.raises(QubayesError, match="another run works in"):
         learn(dependent_data(5, 100, seed=0), 1, run_dir=tmp_path)
     first.release()
-    code = f"from pathlib import Path; from qubayes.foundation.files import lock_folder\nheld = lock_folder(Path({str(tmp_path)!r}))\nimport os; os.kill(os.getpid(), 9)"  # noqa: E501
+    code = f"from pathlib import Path; from qubayes.foundation.files import lock_folder\nheld = lock_folder(Path({str(tmp_path)!r}))\nimport os; os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", code], check=False)
     learn(dependent_data(5, 100, seed=0), 1, run_dir=tmp_path)
 

@@ -31,7 +31,8 @@ Bins: TypeAlias = int | Mapping[str, int | Sequence[float]]
 
 # Options of several commands.
 ScoreOption = Option(
-    "Use this local score: auto (bdeu; bge for numbers), bdeu, bds, bic, k2, ...; an unknown name prints the list.",
+    "Use this local score: auto (bdeu; bge for numbers), bdeu, bds, bic, k2, ...; "
+    "an unknown name prints the list.",
     metavar="NAME",
     given_as=str,
 )
@@ -45,8 +46,8 @@ AritiesOption = Option(
 MaxParents = Annotated[
     int | None,
     Option(
-        "Search all sets of at most this many parents. Default: 3, or what fits --time-limit; learn "
-        "also grows larger sets.",
+        "Search all sets of at most this many parents. Default: 3, or what fits --time-limit; "
+        "learn also grows larger sets.",
         ("--max-parents", "-m"),
     ),
 ]
@@ -232,7 +233,8 @@ class ReadSettings:
     format: Annotated[
         DataFormat | None,
         Option(
-            "Read the data as csv, tsv, parquet, arrow, gobnilp or fimi. Default: by the file's ending.",
+            "Read the data as csv, tsv, parquet, arrow, gobnilp or fimi. Default: "
+            "by the file's ending.",
             metavar="NAME",
             given_as=str | None,
         ),

@@ -74,7 +74,8 @@ def identify(
     """Return the parent sets of each vertex that score more than every one of their subsets.
 
     The result is exact and does not depend on the workers. With a checkpoint, finished blocks of
-    discrete data are kept in that file; `resume` continues from it. The file stays: remove it once the result is safe
+    discrete data are kept in that file; `resume` continues from it. The file stays: remove it once the result
+    is safe
     elsewhere. A variable has at most n - 1 parents: a larger `max_parents` gives the same result.
 
     >>> from qubayes import read
@@ -109,7 +110,7 @@ def identify_until(
     resume: bool = False,
     on_progress: OnProgress = silent,
 ) -> Candidates | None:
-    """Return what `identify` returns; None once `stop` returned True, which is asked after each block."""
+    """Return what `identify` returns, or None; `stop` is asked after each block, True ends it."""
     search = checked(dataset, search or CandidateSearch())
     blocks: list[Block] = []
     with ExitStack() as stack:
@@ -141,7 +142,7 @@ def _by_level(
     *,
     resume: bool,
 ) -> Steps:
-    """Yield the sets of one size after the other; blocks of the last level are in the checkpoint."""
+    """Yield the sets of one size after the other; the checkpoint has blocks of the last level."""
     level = first_level(dataset, search)
     total = sum(comb(dataset.n, k) for k in range(1, search.max_parents + 2))
 
@@ -247,7 +248,8 @@ def _checked_numbers(dataset: Dataset, search: CandidateSearch) -> CandidateSear
     most = search.max_parents
     if search.possible_parents is not None:
         raise SettingError(
-            f"{option('possible_parents', search.possible_parents)} is for discrete columns; leave it"
+            f"{option('possible_parents', search.possible_parents)} is for discrete columns; "
+            "leave it"
             " out, and for many columns the number of parents, too: then sets are grown among all"
         )
     if dataset.rows < most + 2:

@@ -155,7 +155,7 @@ def _first_thresholds(problem: Problem) -> Floats:
 
 
 def _of_next_size(moments: Moments, size: int, thresholds: Floats) -> Floats:
-    """Return the thresholds, which are those of sets of this size, for sets that are larger by one; in place."""
+    """Turn the thresholds of sets of this size, in place, into those of sets larger by one."""
     if not len(thresholds):
         return thresholds
     weight = moments.weights[size + 1]
@@ -207,7 +207,7 @@ def _ranges(prefixes: SmallInts, n: int, pairs_per_block: int) -> list[tuple[int
 def _scan_block(
     shared: tuple[SizeStep, Constraints, SmallInts, Floats], places: Sequence[int]
 ) -> Block:
-    """Return the candidate sets of a range of prefixes; the table of the next size is filled for them."""
+    """Return the candidate sets of a range of prefixes; fill the next size's table for them."""
     step, constraints, prefixes, above = shared
     n, size = len(step.matrix), prefixes.shape[1] + 1
     scratch = Scratch(
@@ -264,7 +264,7 @@ def _scan_prefixes(
 
 @inner
 def _condition_on(prefix: SmallInts, same: int, scratch: Scratch) -> float:
-    """Set the covariances given all but the last member of the prefix, whose first `same` ones are not new.
+    """Set the covariances given all but the prefix's last member; its first `same` are not new.
 
     Returns the inverse of the last member's residual variance; 0 if there is no last member."""
     held = len(prefix)
@@ -292,7 +292,7 @@ def _condition_on(prefix: SmallInts, same: int, scratch: Scratch) -> float:
 def _prepare_children(
     prefix: SmallInts, pivot: float, step: SizeStep, constraints: Constraints, scratch: Scratch
 ) -> None:
-    """Set the residual variance of each variable given the prefix; infinite for what has no such parents."""
+    """Set each variable's residual variance given the prefix; infinite if not allowed."""
     held = len(prefix)
     n = len(scratch.residuals)
     given = scratch.partial[max(held - 1, 0)]
@@ -313,7 +313,7 @@ def _prepare_children(
 
 @inner
 def _prepare_ranks(prefix: SmallInts, step: SizeStep, scratch: Scratch) -> None:
-    """Set the ranks, less x, of the sets of the prefix and x without one member of the prefix each."""
+    """Set the ranks, less x, of the sets of prefix and x without one member of the prefix."""
     held = len(prefix)
     n = len(scratch.residuals)
     for left_out in range(held):
@@ -348,7 +348,7 @@ def _scan_children(
     found: Block,
     count: int,
 ) -> int:
-    """Write the children for which the prefix and x are a candidate set; return the number of all written."""
+    """Write the children that have prefix and x as a candidate set; return how many are written."""
     held = len(prefix)
     n = len(scratch.residuals)
     given = scratch.partial[max(held - 1, 0)]

@@ -1,4 +1,4 @@
-"""Commands on networks: `query`, `score`, `judge`, `fit`, `compare`, `convert`, `draw`, `sample`."""
+"""Commands: `query`, `score`, `judge`, `fit`, `compare`, `convert`, `draw`, `sample` (networks)."""
 
 import sys
 from collections.abc import Sequence

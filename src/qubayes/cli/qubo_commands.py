@@ -89,7 +89,8 @@ def formulate(
     ordering: Annotated[
         str,
         typer.Option(
-            help="Express the order in constrained models (.cqm .lp .qplib) by penalties or inequalities."
+            help="Express the order in constrained models (.cqm .lp .qplib) by penalties or "
+            "inequalities."
         ),
     ] = "penalties",
     output: Annotated[

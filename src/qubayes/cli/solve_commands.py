@@ -42,7 +42,8 @@ def solve(
     names: Annotated[
         Path | None,
         typer.Option(
-            help="Read the names of the variables from a network file, or from a text with one on each line."
+            help="Read the names of the variables from a network file, or from a text with one "
+            "on each line."
         ),
     ] = None,
     knowledge: KnowledgeFile = None,

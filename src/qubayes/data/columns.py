@@ -112,8 +112,8 @@ def _check_measured(column: Column, numbers: AnyArray | Sequence[int]) -> None:
     name, rows = column.name, len(column.codes)
     if len(numbers) == 1:
         raise DataError(
-            f"column {name!r} is constant ({float(numbers[0])!r} in every row) and tells nothing of others;"
-            f" leave it out with {option('ignore', [name])}"
+            f"column {name!r} is constant ({float(numbers[0])!r} in every row) and tells nothing "
+            f"of others; leave it out with {option('ignore', [name])}"
         )
     if len(numbers) == rows and _are_whole(np.asarray(numbers, dtype=float)):
         _warn_of_identifier(name, rows)

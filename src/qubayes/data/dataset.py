@@ -75,13 +75,13 @@ class Dataset:
 
     @cached_property
     def moments(self) -> tuple[Floats, Floats]:
-        """Standard deviations (n,) of the continuous variables, all of them; and correlations (n, n)."""
+        """Standard deviations (n,) and correlations (n, n) of the variables, all continuous."""
         cells = np.array([self.numbers[name] for name in self.names])
         for name, its in zip(self.names, cells, strict=True):
             if its.min() == its.max():
                 raise DataError(
-                    f"column {name!r} is constant ({float(its[0])!r} in every row) and tells nothing of"
-                    f" others; leave it out with {option('ignore', [name])}"
+                    f"column {name!r} is constant ({float(its[0])!r} in every row) and tells "
+                    f"nothing of others; leave it out with {option('ignore', [name])}"
                 )
         # so that no square overflows
         units = np.maximum(np.abs(cells).max(axis=1, keepdims=True), np.finfo(float).tiny)
@@ -202,7 +202,7 @@ class Dataset:
 
 
 def numbers_of(dataset: Dataset, name: str) -> Floats:
-    """Return the cells of a column as numbers: a continuous one, or one whose states are numbers."""
+    """Return the cells of a column as numbers, if it is continuous or its states are numbers."""
     if name in dataset.numbers:
         return dataset.numbers[name]
     variable = dataset.names.index(name)
@@ -255,7 +255,8 @@ def write(dataset: Dataset, path: str | Path) -> None:
     if ending == ".dat":
         if dataset.numbers:
             raise FormatError(
-                f"a .dat file cannot hold the numbers of {next(iter(dataset.numbers))!r}; write .csv instead"
+                f"a .dat file cannot hold the numbers of {next(iter(dataset.numbers))!r}; "
+                "write .csv instead"
             )
         for text in (*dataset.names, *chain.from_iterable(dataset.states)):
             if not text or text.startswith("#") or any(c.isspace() for c in text):

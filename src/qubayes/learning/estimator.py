@@ -178,7 +178,8 @@ def _table(X: Any, reading: ReadSettings | None) -> Any:
     holes = isinstance(X, np.ndarray) and X.dtype.kind == "f" and not np.isfinite(X).all()
     if reading is None and holes:
         raise DataError(
-            "an array with NaN or infinities; leave out their rows, or say what to do with missing values:"
+            "an array with NaN or infinities; leave out their rows, or say what to do with "
+            "missing values:"
             " reading=ReadSettings(missing='drop')"
         )
     return X

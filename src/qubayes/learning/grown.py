@@ -39,7 +39,7 @@ log = logging.getLogger("qubayes")
 
 @dataclass
 class GrownStage:
-    """Finds the parent sets of one run; `network` is the best one so far, `trace` how its score grew."""
+    """Finds the parent sets of a run; `network` is the best so far, `trace` how its score grew."""
 
     dataset: Dataset
     settings: LearnSettings
@@ -61,7 +61,7 @@ class GrownStage:
                 self.kept.unlink()
 
     def find(self) -> Candidates:
-        """Return the grown sets, together with all sets of at most m parents if these fit the time."""
+        """Return the grown sets, with all sets of at most m parents if these fit the time."""
         search = self.settings.search
         limit = self.settings.time_limit
         complete = self.dataset.kind == "continuous" or search.score.is_formula
@@ -84,7 +84,7 @@ class GrownStage:
         return grown if found is None else with_larger(found, grown)
 
     def _growth(self, width: int) -> Growth:
-        """Return the search that grows sets; the number of parents has no limit but that of prior knowledge."""
+        """Return the search that grows sets, with no limit of parents but prior knowledge's."""
         search = self.settings.search
         names = self.dataset.names
         stamp = replace(stamp_of(self.dataset, search), max_parents=None)
@@ -104,12 +104,12 @@ class GrownStage:
         )
 
     def _left(self, limit: float, share: float) -> Callable[[], float]:
-        """Return a clock of what is left of this share of the limit, both counted from the beginning of the stage."""
+        """Return a clock of what is left of this share of the limit; both begin with the stage."""
         end = self._began + min(limit, limit * share if share <= 1.0 else share)
         return lambda: end - time.perf_counter()
 
     def _most_parents(self) -> int:
-        """Return the largest number of parents whose sets can all be searched in time; 0 if only single parents can."""
+        """Return the most parents whose sets can all be searched in time; 0 if below 2."""
         search, limit = self.settings.search, self.settings.time_limit
         seconds = _ALL_SECONDS if limit is None else _ALL_SHARE * limit
         most = most_parents(
@@ -118,7 +118,8 @@ class GrownStage:
         if most < search.max_parents:
             every = f"all sets of at most {most} parents" if most else "no number of parents"
             log.warning(
-                "%s can be searched in %.3g s, and larger sets are grown; nothing is proved of these."
+                "%s can be searched in %.3g s, and larger sets are grown; "
+                "nothing is proved of these."
                 " Use %s to search all sets of %d parents",
                 every,
                 seconds,
@@ -128,7 +129,7 @@ class GrownStage:
         return most
 
     def _identify(self, most: int) -> Candidates | None:
-        """Return all candidate sets of at most this number of parents; None if interrupted, or not done in time."""
+        """Return all candidate sets of at most so many parents; None if interrupted or late."""
         limit = self.settings.time_limit
         left = self._left(inf if limit is None else limit, _LAST_SHARE)
         with self.interrupt.listening():

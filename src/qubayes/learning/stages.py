@@ -43,7 +43,7 @@ _SETS_FOR_BITS = 100_000  # candidates; a QUBO of more is not made just to count
 
 
 def say_score_of_numbers(dataset: Dataset, score: Score) -> None:
-    """Say that columns were read as numbers, and which score they have; raise if one tells nothing new."""
+    """Log which columns are numbers, and their score; raise if one is redundant."""
     if dataset.kind == "continuous":
         check_independent(dataset)
         log.warning(
@@ -225,7 +225,7 @@ def read_restricted(
 def certified_scores(
     file: Path, certificate: Path | None, names: Path | None = None, knowledge: Path | None = None
 ) -> Path | None:
-    """Return where `solve_file` writes the scores that a certificate is about; None where `file` has them."""
+    """Return where `solve_file` writes the certified scores; None if `file` has them."""
     other = names or knowledge or ending(file) in (".pss", ".qbc")
     return certificate.with_suffix(".jkl") if certificate and other else None
 

@@ -33,8 +33,8 @@ from .network import Network
 from .other_formats import HALF_CHARACTER
 from .pgmpy_files import is_of_pgmpy, network_of_pgmpy
 
-# Of a file of any format, unpacked. The largest network of the public repositories has 8 MB and 1041
-# vertices; a hostile file of this size costs up to 25 times as much memory (empty JSON lists).
+# Of a file of any format, unpacked. The largest network of the public repositories has 8 MB and
+# 1041 vertices; a hostile file of this size costs up to 25 times as much memory (empty JSON lists).
 MOST_NETWORK_BYTES = 1 << 26
 _FORMAT = "qubayes network"
 _VERSION = 1

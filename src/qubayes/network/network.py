@@ -31,9 +31,9 @@ class Network:
     """A directed acyclic graph; its variables are known if it has `states`, parameters if `tables`.
 
     A discrete variable v has `states[v]`, and `tables[v]` has one axis per parent, in the order of
-    `parents[v]`, and the states of v on the last axis. A row that sums to 1 only within the rounding
-    of a file is scaled to 1. A continuous variable has no states, `states[v] == ()`, and `tables[v]`
-    is a `Linear`. Parameters are of one kind: all variables are discrete, or all are continuous.
+    `parents[v]`, and the states of v on the last axis. A row that sums to 1 only within the
+    rounding of a file is scaled to 1. A continuous variable has no states, `states[v] == ()`, and
+    `tables[v]` is a `Linear`. All variables are discrete, or all are continuous.
 
     Networks are equal if names, edges, states and tables are, whatever the order of the parents.
     """
@@ -185,7 +185,8 @@ class Network:
         states, tables = self._all_parameters
         if self.is_continuous:
             raise QubayesError(
-                f"{self.names[0]!r} is continuous and has no table of probabilities; cut the columns"
+                f"{self.names[0]!r} is continuous and has no table of probabilities; "
+                "cut the columns"
                 f" of the data with {option('bins', 3)} for a network of states"
             )
         return states, tuple(table for table in tables if not isinstance(table, Linear))

@@ -173,8 +173,8 @@ def _codes(network: Network, dataset: Dataset) -> list[AnyArray]:
         found: AnyArray = dataset.codes[column]
         if dataset.names[column] in dataset.numbers:
             raise DataError(
-                f"column {dataset.names[column]!r} holds numbers, and the network has states for it;"
-                f" read the data with like=network, or cut the column with {option('bins', 3)}"
+                f"column {dataset.names[column]!r} holds numbers, and the network has states for "
+                f"it; read the data with like=network, or cut the column with {option('bins', 3)}"
             )
         if dataset.states[column] != states:
             index = {plain_spelling(state): code for code, state in enumerate(states)}

@@ -30,12 +30,12 @@ def separated(
 
 
 def boundary(network: "Network", query: int, given: Iterable[int]) -> list[int]:
-    """Return the given vertices that the query depends on, once all of them are given; ascending."""
+    """Return the given vertices that the query depends on, given all of them; ascending."""
     return sorted(_reached(network, {query}, set(given)))
 
 
 def _reached(network: "Network", start: set[int], ends: set[int]) -> set[int]:
-    """Return the ends that paths from the start reach without another end before, in the moral graph."""
+    """Return the ends that paths from the start reach first in the moral graph."""
     neighbours = _moral_graph(network, start | ends)
     stack = list(start)
     seen = set(start)

@@ -66,7 +66,7 @@ class Discrete:
         return local_score(self.dataset, child, parents, self.score)
 
     def pairs(self, children: Ints) -> Floats:
-        """(children, n) scores with each single parent; that of the child itself is its score without parents."""
+        """(children, n) scores with each single parent; with the child itself: without parents."""
         scores = np.empty((len(children), self.n))
         widest = int(self._states.max(initial=1))
         score_pairs(
@@ -82,7 +82,7 @@ class Discrete:
         return scores
 
     def extensions(self, child: int, sets: SmallInts, others: Ints | None) -> Floats:
-        """(sets, others + 1) scores with each set and one more parent; the last column is the set alone."""
+        """(sets, others + 1) scores with each set and one more parent; last: the set alone."""
         blocks = self._all_hot if others is None else self._hot_blocks(others)
         variables = np.arange(self.n) if others is None else others
         found = [self._scan(child, sets, hot) for hot in blocks]
@@ -93,7 +93,7 @@ class Discrete:
         return scores
 
     def _hot_blocks(self, others: Ints) -> list[Hot]:
-        """Return the one-hot rows of these variables, in blocks; those of the last call of a thread are kept."""
+        """Return the one-hot rows of these variables, in blocks; a thread keeps its last ones."""
         threads = self._threads
         if getattr(threads, "others", None) is not others:
             threads.blocks = self._make_blocks(others)

@@ -23,10 +23,10 @@ class Engine(Protocol):
         """Return the local score of the child with these parents, from its definition."""
 
     def pairs(self, children: Ints) -> Floats:
-        """(children, n) scores with each single parent; that of the child itself is its score without parents."""
+        """(children, n) scores with each single parent; with the child itself: without parents."""
 
     def extensions(self, child: int, sets: SmallInts, others: Ints | None) -> Floats:
-        """(sets, others + 1) scores of the child with each set and one more parent; the last column is the set alone.
+        """(sets, others + 1) scores with each set and one more parent; last: the set alone.
 
         Sets are filled up with -1; `others` are all variables where it is None. A score with a
         parent that the set has already is that of the set alone; one with the child itself is -inf.

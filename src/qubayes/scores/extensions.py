@@ -100,7 +100,7 @@ def _fill_columns(codes: AnyArray, variables: Ints, first: Ints, columns: AnyArr
 
 @inner
 def table_of(tables: Tables, prior: float, most: int) -> Any:
-    """Return the slot of the table for this prior count, filled up to this count or to its width."""
+    """Return the table's slot for this prior count, filled up to this count or to its width."""
     key = np.int64(1) if prior == 0.0 else np.float64(prior).view(np.int64)
     slot = slot_of(tables.keys[:-1], key)
     if tables.keys[slot] == 0:
@@ -147,10 +147,10 @@ def score_extensions(
     scratch: Scratch,
     scores: Floats,
 ) -> None:
-    """Set scores[s] to those of the child with the set s and each variable of `hot`; the last one is of the set alone.
+    """Set scores[s] to those with the set s and each variable of `hot`; the last: the set alone.
 
     Sets are filled up with -1. Scores with the child itself, or with a variable that is in the set
-    already, mean nothing. `child_states` is the number of its states that a prior is spread over."""
+    already, mean nothing. A prior is spread over `child_states` states of the child."""
     for s in range(len(sets)):
         make_room(tables)
         cells = _sort_rows(child, sets[s], codes, states, scratch)
@@ -248,7 +248,7 @@ def _largest_group(cells: int, rows: Any) -> int:
 
 @inner
 def _count_states(cells: int, formula: Formula, hot: Hot, scratch: Scratch) -> None:
-    """Set how many states the parents and each further parent have in the data, if the score needs to know."""
+    """Set how many joint states of the parents and a further one the data have, if needed."""
     if formula.spread != OBSERVED:
         return
     seen = scratch.seen
@@ -314,7 +314,7 @@ def _add_rows(begin: int, end: int, columns: Any, order: Any, sums: Any, counts:
 
 @inner
 def _add_terms(cells: int, hot: Hot, tables: Tables, scratch: Scratch, scores: Any) -> None:
-    """Add the terms of all cells of each further parent, and take away those of its states of the parents.
+    """Add the terms of all cells of each further parent; take away those of the parents' states.
 
     Cells and groups of one row are frequent with many parents. They have the same terms for every
     further parent, so they are only counted."""
@@ -369,7 +369,7 @@ def _add_terms_of(
     kind: int,
     scores: Any,
 ) -> None:
-    """Add the terms of the counts of each variable, which sum to `size` with that of its first state."""
+    """Add the terms of each variable's counts, which sum to `size` with that of state 0."""
     slots, terms = scratch.slots[kind], tables.terms
     if size >= terms.shape[1]:
         _add_long_terms(counts, size, sign, first, tables, slots, scratch.priors[kind], scores)

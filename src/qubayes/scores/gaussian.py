@@ -93,7 +93,7 @@ class Gaussian:
         return float(score + shifts[child])
 
     def pairs(self, children: Ints) -> Floats:
-        """(children, n) scores with each single parent; that of the child itself is its score without parents."""
+        """(children, n) scores with each single parent; with the child itself: without parents."""
         scores = np.empty((len(children), self.n))
         nothing = np.zeros((1, 0), np.int32)
         for row, child in zip(scores, children.tolist(), strict=True):
@@ -103,7 +103,7 @@ class Gaussian:
         return scores
 
     def extensions(self, child: int, sets: SmallInts, others: Ints | None) -> Floats:
-        """(sets, others + 1) scores with each set and one more parent; the last column is the set alone."""
+        """(sets, others + 1) scores with each set and one more parent; last: the set alone."""
         scores = np.empty((len(sets), self.n + 1))
         rows = np.zeros((sets.shape[1] + 2, self.n))
         _score_extensions(child, sets, self.moments, rows, scores)
@@ -115,7 +115,7 @@ class Gaussian:
 def _score_extensions(
     child: int, sets: SmallInts, moments: Moments, scratch: Floats, scores: Floats
 ) -> None:
-    """Set scores[s] to those of the child with the set s and each further parent; the last one is of the set alone."""
+    """Set scores[s] to those with the set s and each further parent; the last: the set alone."""
     matrix, constants, weights = moments.matrix, moments.constants, moments.weights
     n = len(matrix)
     residuals, covariances = scratch[-2], scratch[-1]
@@ -148,7 +148,7 @@ def _score_extensions(
 
 @inner
 def _remove_parents(child: int, parents: Any, matrix: Floats, scratch: Floats) -> Any:
-    """Set the residual variances of all variables given the parents, and their covariances with the child.
+    """Set the residual variances, given the parents, and their covariances with the child.
 
     Returns the number of parents, -1 if they are linearly dependent, and the logarithm of their
     determinant. Each parent takes one step of a Cholesky decomposition, whose rows are kept."""

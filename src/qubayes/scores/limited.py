@@ -9,7 +9,7 @@ from .engine import Engine
 
 
 class LimitedTables:
-    """The scores of another engine, without parents that make a table of more than `most` cells (an `Engine`).
+    """The scores of another engine, without parents whose table has more than `most` cells.
 
     `states` are the numbers of states of the variables, 1 or less for numbers."""
 
@@ -30,7 +30,7 @@ class LimitedTables:
         return self._engine.pairs(children)
 
     def extensions(self, child: int, sets: SmallInts, others: Ints | None) -> Floats:
-        """Return the scores with each set and one more parent; -inf where the table is too large."""
+        """Return the scores with each set and one more parent; -inf for too large tables."""
         found = self._engine.extensions(child, sets, others)
         variables = np.arange(self.n) if others is None else others
         of_sets = self._states[sets].prod(axis=1) * self._states[child]

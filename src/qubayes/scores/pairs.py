@@ -47,7 +47,7 @@ def score_pairs(
     cells: SmallInts,
     scores: Floats,
 ) -> None:
-    """Set scores[i, x] to that of children[i] with the parent x, and with none where x is the child itself.
+    """Set scores[i, x] to that of children[i] with the parent x; without, if x is the child.
 
     `cells` has room for the counts of two variables."""
     for place in range(len(children)):

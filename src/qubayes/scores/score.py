@@ -165,11 +165,11 @@ class Score:
 
     @property
     def is_formula(self) -> bool:
-        """Whether the score of discrete columns is a `Formula`; only then `identify` can find all sets."""
+        """Whether the score is a `Formula` of discrete columns, as `identify` needs it."""
         return self.name in (AUTO, *FORMULAS) or self.name in _installed()
 
     def on(self, dataset: Dataset) -> "Score":
-        """Return the score for these data, with a name for `auto`; raise if it is for other columns."""
+        """Return the score for these data, with a name for `auto`; raise if it does not fit."""
         kind = dataset.kind
         if kind == "mixed":
             raise self._not_for_mixed(dataset)
@@ -186,7 +186,7 @@ class Score:
         return next(found, None)
 
     def is_evidence(self, rows: int) -> bool:
-        """Whether the score of so many rows is a log marginal likelihood, or as BIC approximates one."""
+        """Whether the score of `rows` rows is a log marginal likelihood, or near one (BIC)."""
         known = self.is_formula and self.formula(rows).is_evidence(rows)
         return known or self.name == "bge"
 
@@ -242,8 +242,9 @@ class Score:
         """Return the error for data that the score is not for."""
         if self.is_for(kind):
             return SettingError(
-                f"score '{self.name}' is no formula of counts, which a search of all parent sets needs;"
-                " `learn` without a number of parents does without"
+                f"score '{self.name}' is no formula of counts, which a search of all parent sets "
+                "needs; "
+                "`learn` without a number of parents does without"
             )
         if kind == "discrete":
             return SettingError(
@@ -312,8 +313,10 @@ def check_joint_states(dataset: Dataset, family: Sequence[int]) -> None:
     states = prod(dataset.arities[list(family)].tolist())
     if states > MOST_JOINT_STATES:
         raise DataError(
-            f"{dataset.names[family[0]]!r} and {len(family) - 1} parents have 10^{len(str(states)) - 1} joint states; "
-            f"at most 10^{len(str(MOST_JOINT_STATES)) - 1} can be scored: remove parents or merge states"
+            f"{dataset.names[family[0]]!r} and {len(family) - 1} parents have "
+            f"10^{len(str(states)) - 1} joint states; "
+            f"at most 10^{len(str(MOST_JOINT_STATES)) - 1} can be scored: "
+            "remove parents or merge states"
         )
 
 

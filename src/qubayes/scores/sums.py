@@ -75,8 +75,8 @@ def sum_terms(
 ) -> float:
     """Return Σ times · term(value, prior), by table, power series or one by one.
 
-    key = formula.prior / prior. moments[p] becomes Σ times · series[value, p], with which the sum is
-    a polynomial in the prior; moments[0] is NaN until then."""
+    key = formula.prior / prior. moments[p] becomes Σ times · series[value, p], with which the sum
+    is a polynomial in the prior; moments[0] is NaN until then."""
     total = 0.0
     if not 0.0 < prior <= SMALL_PRIOR:
         row = _find(tables.keys, key)
