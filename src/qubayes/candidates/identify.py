@@ -74,9 +74,9 @@ def identify(
     """Return the parent sets of each vertex that score more than every one of their subsets.
 
     The result is exact and does not depend on the workers. With a checkpoint, finished blocks of
-    discrete data are kept in that file; `resume` continues from it. The file stays: remove it once the result
-    is safe
-    elsewhere. A variable has at most n - 1 parents: a larger `max_parents` gives the same result.
+    discrete data are kept in that file; `resume` continues from it. The file stays: remove it
+    once the result is safe elsewhere. A variable has at most n - 1 parents: a larger `max_parents`
+    gives the same result.
 
     >>> from qubayes import read
     >>> import polars
