@@ -80,13 +80,17 @@ def test_one_line_and_exit_1(folder):
 
 
 def test_convert_keeps_what_the_format_holds(folder):
-    assert run("convert", "c.bif", "c.xmlbif") == "2 vertices, 1 edges in c.xmlbif\n"
-    assert run("convert", "c.xmlbif", "c.json.gz") == "2 vertices, 1 edges in c.json.gz\n"
+    assert run("convert", "c.bif", "c.xmlbif") == (
+        "2 variables, 1 edge\n\n  c.xmlbif   network with probabilities\n"
+    )
+    assert run("convert", "c.xmlbif", "c.json.gz") == (
+        "2 variables, 1 edge\n\n  c.json.gz   network with probabilities\n"
+    )
     back, first = read_network("c.json.gz"), read_network("c.bif")
     assert back.states == first.states and all(
         (a == b).all() for a, b in zip(back.tables, first.tables, strict=True)
     )
-    assert run("convert", "c.bif", "c.csv").endswith("; this format holds no probabilities\n")
+    assert run("convert", "c.bif", "c.csv").endswith(", which this format does not hold\n")
     assert read_graph(folder / "c.csv").parent_names() == {"p": (), "q": ("p",)}
     assert json.loads(run("convert", "a.bnlearn", "a.gv", "--json")) == {
         "n": 4,

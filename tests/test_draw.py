@@ -88,7 +88,7 @@ def test_the_name_of_a_network_is_text(name):
 
 def test_the_command(run, tmp_path):
     done = run("net.json", "-o", "x.svg")
-    assert (done.exit_code, done.output) == (0, "4 vertices and 3 edges in x.svg\n")
+    assert (done.exit_code, done.output) == (0, "4 variables, 3 edges\n\n  x.svg   picture\n")
     assert (tmp_path / "x.svg").read_text() == draw(read_network("net.json"))
 
 

@@ -149,7 +149,9 @@ def test_missing_values_are_the_state_that_they_were_learned_as():
     assert learned.network.predict(table[["first"]], "second").tolist() == ["x", "y"] * 20
     found = score(learned.network, table, reading=ReadSettings(missing="state"))
     assert found.total == pytest.approx(learned.solution.score)
-    assert str(found).startswith("bdeu score -32.7") and "Proved optimal" in str(learned.solution)
+    assert str(found).startswith("  score            -32.7") and "Proved optimal" in str(
+        learned.solution
+    )
 
 
 FLAG = [True, False] * 30

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..foundation.summary import counted
 from ..settings import Ess, MaxParents, PenaltyFactor, ReadSettings, Seed, TotalSeconds
 from .options import AsJson, DataFile, NetworkFile, ScoreName, Threads, made_by, search_options
 from .shell import (
@@ -16,12 +17,14 @@ from .shell import (
     on_one_line,
     print_json,
     print_result,
+    print_written,
     progress_bar,
     say,
 )
 
 if TYPE_CHECKING:
     from ..candidates import CandidateSearch
+    from ..network import Network
 
 
 def query(
@@ -194,7 +197,8 @@ def fit(
         print_json({**facts, "seconds": clock.seconds})
     else:
         what = "parameters" if fitted.is_continuous else "probabilities"
-        say(f"{fitted.n} vertices, {len(fitted.edges)} edges, {numbers:,} {what} in {output}")
+        say(f"{size_of(fitted)}, {numbers:,} {what}")
+        print_written({output: f"network with {what}"})
 
 
 def compare(
@@ -255,8 +259,15 @@ def convert(
             }
         )
         return
-    lost = "" if kept or network.tables is None else "; this format holds no probabilities"
-    say(f"{network.n} vertices, {len(network.edges)} edges in {target}{lost}")
+    say(size_of(network))
+    kind = "with probabilities" if kept else "without probabilities"
+    lost = "" if kept or network.tables is None else ", which this format does not hold"
+    print_written({target: f"network {kind}{lost}"})
+
+
+def size_of(network: "Network") -> str:
+    """Return the numbers of variables and edges, in words."""
+    return f"{counted(network.n, 'variable')}, {counted(len(network.edges), 'edge')}"
 
 
 def draw(
@@ -305,7 +316,8 @@ def draw(
             }
         )
     else:
-        say(f"{drawn.n} vertices and {len(drawn.edges)} edges in {output}")
+        say(size_of(drawn))
+        print_written({output: "picture"})
 
 
 def sample(
@@ -355,4 +367,5 @@ def sample(
         facts = {"n": dataset.n, "rows": dataset.rows, "seed": seed, "output": str(output)}
         print_json({**facts, "checksum": dataset.checksum, "seconds": clock.seconds})
     else:
-        say(f"{dataset.rows} rows of {dataset.n} variables in {output}")
+        say(f"{counted(dataset.rows, 'row')} of {counted(dataset.n, 'variable')}")
+        print_written({output: "table"})

@@ -16,6 +16,7 @@ from ..foundation.arrays import Bools
 from ..foundation.errors import DataError, SettingError, some
 from ..foundation.graph import reachable
 from ..foundation.progress import OnProgress, silent
+from ..foundation.summary import aligned, counted
 from ..foundation.workers import Workers
 from ..network import (
     Network,
@@ -88,7 +89,8 @@ class Judgement:
     @property
     def optimal(self) -> bool:
         """True if no searched network scores more, up to rounding, and this one was searched."""
-        return not self.outside and self.below_at_most <= 0.0
+        searched = not self.outside and not self.learned.solution.only_grown
+        return searched and self.below_at_most <= 0.0
 
     @property
     def bayes_factor(self) -> float | None:
@@ -136,74 +138,80 @@ class Judgement:
 
     def describe(self, most: int = 5) -> list[str]:
         """Return the judgement in lines for people, with `most` edges and replacements."""
-        learned, solution, graph = self.learned, self.learned.solution, cpdag(self.network)
-        distance, most_parents = (
-            compare(self.network, learned.network),
-            learned.settings.search.max_parents,
-        )
-        lines = [
-            f"score {self.score:,.6f} ({solution.stamp.title}) on {learned.dataset.rows:,} rows",
-            f"best network: {solution.score:,.6f}, "
-            + (
-                solution.describe_gap()
-                if solution.proved
-                else f"not proved: none exceeds {solution.bound:,.6f}{solution.scope}"
-            ),
-            self._distance(),
-        ]
+        lines = [f"{self._distance()}.", "", *aligned(self._rows())]
         if self.outside:
-            lines.append(
-                f"the parents of {some(self.outside)} were not searched: "
-                f"more than {most_parents}, or against the prior knowledge"
-            )
-        lines.append(
-            f"{len(self.edges):,} edges, in the equivalence class {len(graph.directed):,} "
-            f"compelled and {len(graph.undirected):,} reversible; "
-            "structural Hamming distance to the best network "
-            f"{distance.distance}, of the classes {distance.cpdag_distance}"
-        )
+            largest = self.learned.settings.search.max_parents
+            lines += [
+                "",
+                f"The parents of {some(self.outside)} were not searched: "
+                f"more than {largest}, or against the prior knowledge.",
+            ]
         if self.edges:
-            lines.append(
-                "edges of the least support, and the nats that the score loses without them:"
+            lines += ["", "Edges of the least support, and the nats that the score loses without:"]
+            lines += aligned(
+                [(f"{e.parent} -> {e.child}", f"{e.nats:,.2f}") for e in self.edges[:most]]
             )
-            lines += [
-                f"  {edge.parent} -> {edge.child} {edge.nats:,.3f}" for edge in self.edges[:most]
-            ]
         if self.replacements:
-            lines.append(
-                "better parents of one variable, the others unchanged, and the nats that they gain:"
-            )
-            lines += [
-                f"  {each.child}: {', '.join(each.parents) or 'none'} {each.nats:,.3f}"
-                for each in self.replacements[:most]
-            ]
-        if self.held_out:
-            rows, *values = self.held_out
-            this, best, empty = (f"{value / rows:,.6f}" for value in values)
-            lines.append(
-                f"log-likelihood per row on {rows:,} held-out rows: {this}; best network {best}; "
-                f"no edges {empty}"
+            lines += ["", "Better parents of one variable, and the nats that the score gains:"]
+            lines += aligned(
+                [
+                    (f"{each.child} <- {', '.join(each.parents) or 'nothing'}", f"{each.nats:,.2f}")
+                    for each in self.replacements[:most]
+                ]
             )
         return lines
+
+    def _rows(self) -> list[tuple[str, str]]:
+        """Return scores, counts of edges and held-out likelihood: names and values."""
+        solution, graph = self.learned.solution, cpdag(self.network)
+        distance = compare(self.network, self.learned.network)
+        known = solution.describe_gap()
+        if not solution.proved and not solution.only_grown:
+            known = f"not proved; at most {solution.bound:,.2f} is possible{solution.scope}"
+        rows = [
+            ("score", f"{self.score:,.2f}   ({solution.stamp.title})"),
+            ("best network", f"{solution.score:,.2f}   {known}"),
+            ("data", counted(self.learned.dataset.rows, "row")),
+            (
+                "edges",
+                f"{len(self.edges):,}; in the equivalence class {len(graph.directed):,} compelled "
+                f"and {len(graph.undirected):,} reversible",
+            ),
+            (
+                "distance",
+                f"{distance.distance} to the best network (structural Hamming distance), "
+                f"{distance.cpdag_distance} between the classes",
+            ),
+        ]
+        if self.held_out:
+            number, *values = self.held_out
+            this, best, empty = (f"{value / number:,.2f}" for value in values)
+            words = f"{this}; best network {best}; no edges {empty}"
+            rows.append(("likelihood", f"log per row on {number:,} held-out rows: {words}"))
+        return rows
 
     def _distance(self) -> str:
         """Return how far the network is from the optimum, in words."""
         low, high, factor = self.below, self.below_at_most, self.bayes_factor
+        if self.learned.solution.only_grown:
+            where = "below" if low >= 0 else "above"
+            found = f"{abs(low):,.2f} nats {where} the best network that was found"
+            return f"{found}; nothing is proved of other parent sets"
         if self.optimal:
-            return "this network is optimal: no network that was searched scores more"
+            return "Optimal: no network that was searched scores higher"
         if low < 0:
             rest = (
-                f"; at most {high:,.3f} nats below the optimum"
+                f"; at most {high:,.2f} nats below the optimum"
                 if high > 0
                 else ", and than any that was searched"
             )
-            return f"{-low:,.3f} nats more than the best network that was found{rest}"
+            return f"{-low:,.2f} nats more than the best network that was found{rest}"
         where = (
             "below the optimum"
             if self.learned.solution.proved
-            else f"to {high:,.3f} nats below the optimum"
+            else f"to {high:,.2f} nats below the optimum"
         )
-        text = f"{low:,.3f} {'nats ' * self.learned.solution.proved}{where}"
+        text = f"{low:,.2f} {'nats ' * self.learned.solution.proved}{where}"
         if factor is None:
             return text
         shown = f"{factor:.3g}" if low <= LARGEST_EXPONENT else f"e^{low:,.1f}"

@@ -11,7 +11,8 @@ import numpy as np
 from ..data import Dataset, ReadSettings, read
 from ..foundation.arrays import Floats, frozen
 from ..foundation.errors import DataError
-from ..scores import AUTO, Score, local_score
+from ..foundation.summary import aligned, counted
+from ..scores import AUTO, Score, local_score, score_title
 from .network import Network
 from .network_files import read_network
 from .parameters import columns_of, in_states_of, log_likelihood
@@ -79,30 +80,28 @@ class NetworkScore:
 
     def describe(self) -> list[str]:
         """Return the result in a few lines for people."""
-        ess = (
-            ""
-            if self.score.stamped_ess is None
-            else f", equivalent sample size {self.score.stamped_ess:g}"
+        title = score_title(
+            self.score.name,
+            self.score.stamped_ess,
+            None if self.score.penalty == 1.0 else self.score.penalty,
         )
-        if self.score.penalty != 1.0:
-            ess += f", {self.score.penalty:g} times the penalty"
-        lines = [
-            f"{self.score.name} score {self.total:.6f}{ess}, arities from {self.arities_from}",
-            f"{len(self.per_vertex)} vertices, {self.edges} edges, {self.rows} rows",
-        ]
+        size = f"{counted(len(self.per_vertex), 'variable')}, {counted(self.edges, 'edge')}"
+        data = f"{counted(self.rows, 'row')}, states from {self.arities_from}"
         if self.dropped:
-            lines.append(f"{self.dropped} rows with missing values were dropped")
+            data += f"; {counted(self.dropped, 'row')} with missing values left out"
         if self.other_columns:
-            lines.append(
-                f"{self.other_columns} columns of the data are not vertices and were ignored"
-            )
-        if self.log_likelihood is None:
-            return [*lines, f"log-likelihood: {self.log_likelihood_note}"]
-        return [
-            *lines,
-            f"log-likelihood {self.log_likelihood:.6f}, {self.log_likelihood / self.rows:.6f} per "
-            "row",
+            data += f"; {counted(self.other_columns, 'column')} not in the network"
+        likelihood = self.log_likelihood_note or "unknown"
+        if self.log_likelihood is not None:
+            each = self.log_likelihood / self.rows
+            likelihood = f"{self.log_likelihood:,.2f}   ({each:,.2f} per row)"
+        rows = [
+            ("score", f"{self.total:,.2f}   ({title})"),
+            ("log-likelihood", likelihood),
+            ("network", size),
+            ("data", data),
         ]
+        return aligned(rows)
 
 
 def score(
