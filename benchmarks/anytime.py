@@ -1,7 +1,7 @@
 """Score against processor seconds: networks over grown parent sets, and other packages at their ends.
 
     python -m benchmarks anytime NETWORK.bif [...] [--rows 1000] [--permutations 5] [--seconds 10]
-        [--peer-seconds 120] [--results anytime.jsonl] [--plot anytime.svg]
+        [--peer-seconds 120] [--results anytime.jsonl] [--page PAGE.md] [--plot anytime.svg]
 
 Rows are drawn from each network, and the columns are permuted with a fixed seed, since greedy
 searches break ties by the order of columns. Every search runs in a process of its own on one
@@ -12,7 +12,7 @@ no limit of parents. A package that is not installed, or is not done in time, ha
 The table has one line for each network and permutation: our first network, the best result of the
 others, when ours became as good, how many of the others ours was level with or ahead of when they
 ended, and our last network. With `--results`, finished searches
-are kept and not run again.
+are kept and not run again; `--page` puts the table between the two comments that mark its place.
 """
 
 import argparse
@@ -36,6 +36,8 @@ from qubayes.network import sample_dataset
 from qubayes.search import Growth
 
 OURS = "qubayes"
+BEGINS = "<!-- table of python -m benchmarks anytime -->"
+ENDS = "<!-- end of the table -->"
 SCORE = Score("bdeu", 1.0)
 
 Point = tuple[float, float]  # seconds, score
@@ -58,7 +60,7 @@ class Curve(NamedTuple):
 def main() -> None:
     """Run the searches that are not kept, and print the table."""
     options = _options()
-    curves = _kept(options.results)
+    curves = kept(options.results)
     done = {(curve.network, curve.permutation, curve.search) for curve in curves}
     for path in options.networks:
         for permutation in range(options.permutations):
@@ -71,7 +73,10 @@ def main() -> None:
                 curve = Curve(name, permutation, search, points)
                 curves.append(curve)
                 _keep(curve, options.results)
-    print("\n".join(table(curves)))
+    lines = list(table(curves))
+    print("\n".join(lines))
+    if options.page:
+        options.page.write_text(with_table(options.page.read_text(), lines))
     if options.plot:
         plot(curves, options.plot)
 
@@ -86,11 +91,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--peer-seconds", type=float, default=120.0)
     parser.add_argument("--results", type=Path)
+    parser.add_argument("--page", type=Path)
     parser.add_argument("--plot", type=Path)
     return parser.parse_args()
 
 
-def _kept(path: Path | None) -> list[Curve]:
+def kept(path: Path | None) -> list[Curve]:
     """Return the searches of earlier runs."""
     if path is None or not path.exists():
         return []
@@ -190,14 +196,14 @@ def pgmpy(dataset: Dataset) -> list[Point]:
 
 
 def _run(search: str, path: Path, rows: int, permutation: int, seconds: float) -> list[Point]:
-    """Run a search in a process of its own; return no point if it is not done in four times the seconds."""
+    """Run a search in a process of its own; return no point if it takes more than twice the seconds."""
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     process = context.Process(
         target=_work, args=(queue, search, path, rows, permutation, seconds), daemon=True
     )
     process.start()
-    process.join(4 * seconds + 60)
+    process.join(2 * seconds + 20)
     if process.is_alive():
         process.kill()
         process.join()
@@ -241,6 +247,13 @@ def table(curves: list[Curve]) -> Iterator[str]:
             f"| {ours.network} | {ours.permutation} | {first[1]:,.1f} ({first[0]:.3f}) | {other} |"
             f" {when} | {ahead} of {len(others)} | {last[1]:,.1f} ({last[0]:.1f}) |"
         )
+
+
+def with_table(page: str, lines: list[str]) -> str:
+    """Return the page with these lines in the place of its table."""
+    before, _, rest = page.partition(BEGINS)
+    _, _, after = rest.partition(ENDS)
+    return "\n".join([before + BEGINS, "", *lines, "", ENDS]) + after
 
 
 def plot(curves: list[Curve], path: Path) -> None:

@@ -1,0 +1,28 @@
+"""The table of searches over time follows from the kept runs."""
+
+from pathlib import Path
+
+from benchmarks.anytime import OURS, Curve, kept, passed, table, with_table
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_table_of_the_page_is_made_from_the_kept_runs():
+    curves = kept(ROOT / "docs" / "results" / "anytime.jsonl")
+    page = (ROOT / "docs" / "growing.md").read_text()
+    assert curves
+    assert with_table(page, list(table(curves))) == page
+
+
+def test_a_line_says_who_was_ahead_at_whose_end():
+    curves = [
+        Curve("net", 0, OURS, [(0.1, -90.0), (0.5, -50.0), (2.0, -20.0)]),
+        Curve("net", 0, "one", [(0.4, -60.0)]),
+        Curve("net", 0, "two", [(1.0, -30.0)]),
+        Curve("net", 0, "late", []),
+        Curve("net", 1, "one", [(0.4, -1.0)]),
+    ]
+    line = list(table(curves))[-1]
+    assert "two -30.0 (1.00)" in line
+    assert "| 2.00 | 0 of 2 |" in line
+    assert passed(curves[0].points, -50.0) == 0.5
