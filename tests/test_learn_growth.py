@@ -123,3 +123,11 @@ def test_a_finished_run_is_read_back(tmp_path):
     assert again.network == first.network
     assert again.candidates.stamp == first.candidates.stamp
     assert again.seconds["candidates"] < first.seconds["candidates"]
+
+
+def test_a_long_table_of_few_variables_is_searched_whole():
+    dataset = table(6, rows=200_000)
+    found = learn(dataset)
+    assert found.solution.proved
+    assert found.candidates.stamp.grown is None
+    assert found.network == learn(dataset, 3).network

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import comb, inf
 from pathlib import Path
 
 from ..candidates import (
@@ -33,6 +33,9 @@ from ..settings import DEFAULT_SECONDS, LearnSettings
 # parents, by the forecast; and the time when this search is given up. The solver has the rest.
 _FIRST_SHARE, _ALL_SHARE, _LAST_SHARE = 0.25, 0.4, 0.85
 _ALL_SECONDS = 60.0  # for all sets of at most m parents where there is no time limit
+# Growing sets of n variables takes about as long as searching this number of all sets for each of
+# them; with fewer cells than these in the table, less than half a second.
+_SETS_A_VARIABLE, _FELT = 600, 1_000_000
 _KEEP_EVERY = 1.0  # seconds between two writings of the best network
 log = logging.getLogger("qubayes")
 
@@ -62,26 +65,33 @@ class GrownStage:
 
     def find(self) -> Candidates:
         """Return the grown sets, with all sets of at most m parents if these fit the time."""
-        search = self.settings.search
-        limit = self.settings.time_limit
-        complete = self.dataset.kind == "continuous" or search.score.is_formula
+        search, limit = self.settings.search, self.settings.time_limit
+        seconds = DEFAULT_SECONDS if limit is None else limit
+        discrete = self.dataset.kind == "discrete"
+        complete = not discrete or search.score.is_formula  # there is a search of all sets
         small = complete and not is_large(self.dataset, search, inf)
-        growth = self._growth(NARROW if small else WIDE)
-        first = inf if small else _FIRST_SHARE * (DEFAULT_SECONDS if limit is None else limit)
-        growth.run(self._left(inf if limit is None else limit, first))
-        most = 0
-        if not self._pressed() and complete:
-            most = search.max_parents if small and limit is None else self._most_parents()
+        growth = self._growth(NARROW if small and discrete else WIDE)
+        if small and discrete and self._is_dear(search.max_parents):
+            found = self._identify(search.max_parents)
+            if found is not None:
+                return found
+        growth.run(self._until(inf if small and limit is None else _FIRST_SHARE * seconds))
         found = None
-        if most:
-            found = self._identify(most)
+        if complete and not self._pressed():
+            most = search.max_parents if small and limit is None else self._most_parents()
+            found = self._identify(most) if most else None
         if found is None and not self.interrupted:
-            whole = DEFAULT_SECONDS if limit is None else limit
-            growth.run(self._left(whole, _LAST_SHARE))
+            growth.run(self._until(_LAST_SHARE * seconds))
             self._pressed()
         self._keep(force=True)
         grown = growth.candidates()
         return grown if found is None else with_larger(found, grown)
+
+    def _is_dear(self, most: int) -> bool:
+        """Return whether growing sets takes longer than searching all of them, and is felt."""
+        n = self.dataset.n
+        sets = sum(comb(n, size) for size in range(most + 2))
+        return n * self.dataset.rows > _FELT and sets < _SETS_A_VARIABLE * n
 
     def _growth(self, width: int) -> Growth:
         """Return the search that grows sets, with no limit of parents but prior knowledge's."""
@@ -103,9 +113,15 @@ class GrownStage:
             on_network=self._better,
         )
 
+<<<<<<< HEAD
     def _left(self, limit: float, share: float) -> Callable[[], float]:
         """Return a clock of what is left of this share of the limit; both begin with the stage."""
         end = self._began + min(limit, limit * share if share <= 1.0 else share)
+=======
+    def _until(self, seconds: float) -> Callable[[], float]:
+        """Return a clock of the seconds that are left, counted from the beginning of the stage."""
+        end = self._began + seconds
+>>>>>>> 5a884bb (learn: search all sets at once where growing would take longer)
         return lambda: end - time.perf_counter()
 
     def _most_parents(self) -> int:
@@ -131,7 +147,7 @@ class GrownStage:
     def _identify(self, most: int) -> Candidates | None:
         """Return all candidate sets of at most so many parents; None if interrupted or late."""
         limit = self.settings.time_limit
-        left = self._left(inf if limit is None else limit, _LAST_SHARE)
+        left = self._until(inf if limit is None else _LAST_SHARE * limit)
         with self.interrupt.listening():
             return identify_until(
                 lambda: self._pressed() or left() <= 0.0,
