@@ -113,15 +113,9 @@ class GrownStage:
             on_network=self._better,
         )
 
-<<<<<<< HEAD
-    def _left(self, limit: float, share: float) -> Callable[[], float]:
-        """Return a clock of what is left of this share of the limit; both begin with the stage."""
-        end = self._began + min(limit, limit * share if share <= 1.0 else share)
-=======
     def _until(self, seconds: float) -> Callable[[], float]:
         """Return a clock of the seconds that are left, counted from the beginning of the stage."""
         end = self._began + seconds
->>>>>>> 5a884bb (learn: search all sets at once where growing would take longer)
         return lambda: end - time.perf_counter()
 
     def _most_parents(self) -> int:
