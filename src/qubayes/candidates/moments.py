@@ -30,9 +30,9 @@ from .knowledge import Allowed
 from .levels import constraints_of, extended
 from .scanning import FORBIDDEN, REQUIRED, Block, Constraints
 
-PAIR_SECONDS = 4e-9  # of a thread, for a child and a set of four parents; for smaller ones less
+PAIR_SECONDS = 6e-9  # of a thread, for a child and a set of many parents; of three 2e-9
 _PAIRS_PER_BLOCK = 30_000_000  # children times sets: about 0.1 s
-_FIRST_CAPACITY = 1 << 14  # candidate sets that a block has memory for at first
+_FIRST_CAPACITY = 1 << 17  # candidate sets that a block has memory for at first: 5 MB
 _LARGEST_EXPONENT = 300.0  # of the weight of a prior: beyond it is the same as this
 
 
