@@ -92,11 +92,13 @@ def test_the_python_of_how_tos_runs(page, monkeypatch, capsys):
         assert told == "pump <- nothing\npressure <- pump[-1]\nalarm <- pressure\n"
 
 
-def test_the_page_about_a_messy_table_prints_what_it_shows(capsys):
-    page = (ROOT / "docs/howto-messy-table.md").read_text()
+@pytest.mark.parametrize("name", ["howto-messy-table.md", "howto-numbers.md"])
+def test_pages_print_what_they_show(name, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs" / name).read_text()
     names: dict[str, object] = {}
     for code, shown in re.findall(r"```python\n(.*?)```\n\n((?:    [^\n]*\n)*)", page, re.S):
-        exec(compile(code, "howto-messy-table.md", "exec"), names)
+        exec(compile(code, name, "exec"), names)
         assert capsys.readouterr().out == textwrap.dedent(shown)
     assert "learned" in names
 
