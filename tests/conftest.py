@@ -49,3 +49,14 @@ def blocks_of_any_size(request):
         if request.param is not None:
             patch.setattr("qubayes.data.text._BLOCK", request.param)
         yield
+
+
+@pytest.fixture
+def set_clock(monkeypatch):
+    """Return a function that sets the clock: of the process, or the `time` of one module."""
+
+    def set_clock(clock, module=None):
+        target = "time.perf_counter" if module is None else f"{module}.time"
+        monkeypatch.setattr(target, clock)
+
+    return set_clock

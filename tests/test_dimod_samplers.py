@@ -88,9 +88,9 @@ def test_the_same_seed_gives_the_same_with_any_number_of_threads(sampler):
 
 
 @BOTH
-def test_a_time_limit_is_kept(sampler, monkeypatch):
+def test_a_time_limit_is_kept(sampler, set_clock):
     model, clock = glass(300), TickingClock(0.1)
-    monkeypatch.setattr(time, "perf_counter", clock)
+    set_clock(clock)
     answer = sampler.sample(model, num_reads=3, time_limit=60.0, threads=2)
     assert 55.0 <= clock.seconds < 65.0
     assert len(answer) == 3

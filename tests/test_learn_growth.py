@@ -25,13 +25,13 @@ def table(n=20, rows=200, seed=0):
 
 
 @pytest.fixture
-def slow(monkeypatch):
+def slow(monkeypatch, set_clock):
     """Let the forecasts say that no search of all sets fits the time."""
     clock = SimpleNamespace(
         perf_counter=lambda: 1e6 * time.perf_counter(),
         process_time=lambda: 1e6 * time.process_time(),
     )
-    monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
+    set_clock(clock, "qubayes.candidates.forecast")
     monkeypatch.setattr("qubayes.learning.grown.is_large", lambda *_: True)
     monkeypatch.setattr("qubayes.candidates.budget.is_large", lambda *_: True)
 

@@ -513,19 +513,19 @@ def test_a_search_that_the_time_limit_does_not_allow_is_refused(tmp_path, capsys
         )
 
 
-def slow(monkeypatch, factor):
+def slow(set_clock, factor):
     """Let the clock of the forecasts run faster, as if the machine were slower."""
     clock = SimpleNamespace(
         perf_counter=lambda: factor * time.perf_counter(),
         process_time=lambda: factor * time.process_time(),
     )
-    monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
+    set_clock(clock, "qubayes.candidates.forecast")
 
 
 def test_a_time_limit_chooses_the_search_and_a_resumed_run_keeps_it(
-    monkeypatch, tmp_path, capsys, caplog
+    set_clock, tmp_path, capsys, caplog
 ):
-    slow(monkeypatch, 100.0)
+    slow(set_clock, 100.0)
     found = learn(MANY, time_limit=4, solver="exact", run_dir=tmp_path / "run")
     search = found.settings.search
     assert search != CandidateSearch(3) and "is taken, about" in caplog.text
@@ -534,15 +534,15 @@ def test_a_time_limit_chooses_the_search_and_a_resumed_run_keeps_it(
         search.max_parents,
         search.possible_parents,
     )
-    slow(monkeypatch, 0.0)
+    slow(set_clock, 0.0)
     again = learn(MANY, time_limit=4, solver="exact", run_dir=tmp_path / "run")
     assert again.settings.search == search
     whole = learn(MANY, time_limit=4, solver="exact").settings.search
     assert whole == CandidateSearch(3, Score("bdeu"))
 
 
-def test_candidates_choose_a_search_too(monkeypatch, tmp_path, capsys):
-    slow(monkeypatch, 100.0)
+def test_candidates_choose_a_search_too(set_clock, tmp_path, capsys):
+    slow(set_clock, 100.0)
     arguments = "candidates", data_file(tmp_path, MANY), "-o", tmp_path / "x.qbc", "--time-limit", 4
     code, _, error = run(capsys, *arguments)
     assert code == 0 and "is taken, about" in error
@@ -593,23 +593,21 @@ def seconds_given(monkeypatch):
     return Watched.given
 
 
-def pipeline_at(monkeypatch, *times: float) -> None:
+def pipeline_at(set_clock, *times: float) -> None:
     """Let the clock of `learn` show these times, and the last one from then on."""
     clock = chain(times, repeat(times[-1]))
-    monkeypatch.setattr(
-        "qubayes.learning.pipeline.time", SimpleNamespace(perf_counter=lambda: next(clock))
-    )
+    set_clock(SimpleNamespace(perf_counter=lambda: next(clock)), "qubayes.learning.pipeline")
 
 
-def test_the_time_limit_holds_for_all_stages(monkeypatch, seconds_given):
-    pipeline_at(monkeypatch, 0.0, 0.0, 7.0)
+def test_the_time_limit_holds_for_all_stages(set_clock, seconds_given):
+    pipeline_at(set_clock, 0.0, 0.0, 7.0)
     learn(DATA, 1, time_limit=20.0, solver="watched")
     learn(DATA, 1, solver="watched")
     assert seconds_given == [13.0, 10.0]
 
 
-def test_the_solver_has_a_tenth_of_the_time_limit_in_any_case(monkeypatch, seconds_given):
-    pipeline_at(monkeypatch, 0.0, 100.0)
+def test_the_solver_has_a_tenth_of_the_time_limit_in_any_case(set_clock, seconds_given):
+    pipeline_at(set_clock, 0.0, 100.0)
     learn(DATA, 1, time_limit=20.0, solver="watched")
     assert seconds_given == [2.0]
 

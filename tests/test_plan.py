@@ -80,10 +80,10 @@ def test_levels_beyond_reach_are_extrapolated(dataset):
     assert found[2].seconds > found[1].seconds > 0
 
 
-def test_the_pace_of_many_variables_is_that_of_their_search(monkeypatch):
+def test_the_pace_of_many_variables_is_that_of_their_search(set_clock):
     """Single ranges of a few sets would pay for the counts of a prefix that neighbours share: 40 times as much."""
     clock = SimpleNamespace(perf_counter=time.process_time, process_time=time.process_time)
-    monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
+    set_clock(clock, "qubayes.candidates.forecast")
     data = dependent_data(250, 300, seed=0)
     identify(data, CandidateSearch(2), workers=Workers(1))  # compiles the kernels
     began = time.process_time()
@@ -247,10 +247,10 @@ def test_a_refusal_names_what_fits(limit, offer):
         choose(300.0, OfStates(3), limit)
 
 
-def test_the_fastest_search_is_taken_where_forecasts_took_the_time(monkeypatch):
+def test_the_fastest_search_is_taken_where_forecasts_took_the_time(set_clock):
     """Forecasts of 2 s each leave less than any search takes."""
     clock = Clock()
-    monkeypatch.setattr("qubayes.candidates.budget.time", clock)
+    set_clock(clock, "qubayes.candidates.budget")
 
     def predict(dataset, search, **_):
         clock.now += 2.0

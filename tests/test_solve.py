@@ -307,9 +307,9 @@ class Prepared:
         return Ending("ready" if self.ready else "not ready", {"seconds": run.elapsed})
 
 
-def test_a_solver_is_prepared_before_the_clock_starts(monkeypatch):
+def test_a_solver_is_prepared_before_the_clock_starts(set_clock):
     clock = SimpleNamespace(perf_counter=lambda: CLOCK[0])
-    monkeypatch.setattr("qubayes.foundation.stop.time", clock)
+    set_clock(clock, "qubayes.foundation.stop")
     began = CLOCK[0]
     solution = solve(random_candidates(4, 0), Prepared(), limits=Limits(30.0))
     assert solution.status == "ready" and solution.statistics["seconds"] == 0.0

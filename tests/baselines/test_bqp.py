@@ -83,12 +83,12 @@ def test_products_of_the_start_satisfy_the_model():
     assert model.getSolObjVal(model.getSols()[0]) == pytest.approx(-best.score)
 
 
-def test_a_model_that_is_not_built_in_time(monkeypatch):
+def test_a_model_that_is_not_built_in_time(set_clock):
     formulation, solver = (
         formulated(random_candidates(40, 1, sets=40)),
         solver_named("bqp", backend=BACKENDS[0]),
     )
-    monkeypatch.setattr(time, "perf_counter", TickingClock(1.0))
+    set_clock(TickingClock(1.0))
     solution = solve(formulation, solver, limits=Limits(10.0))
     assert "while the model was built" in solution.status and solution.score == solution.empty_score
 

@@ -44,29 +44,29 @@ def test_the_memory_is_that_of_the_tables():
         (3.0, 50.0, 0.1),
     ],
 )
-def test_a_sample_ends_in_time_unless_all_is_run(monkeypatch, sample, longest, share):
+def test_a_sample_ends_in_time_unless_all_is_run(set_clock, sample, longest, share):
     clock = Clock()
-    monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
+    set_clock(clock, "qubayes.candidates.forecast")
     found = tried(
         clock.work, None, [2.0] * 30, [1.0] * 30, Workers(1), Load(), sample=sample, longest=longest
     )
     assert found.seconds == 2.0 and found.share == share and len(found.results) == 30 * share
 
 
-def test_other_work_on_the_machine_slows_all_samples_alike(monkeypatch):
+def test_other_work_on_the_machine_slows_all_samples_alike(set_clock):
     """A sample that other work interrupts ten times as often is no reason to predict ten times the time."""
     clock, load = Clock(), Load()
-    monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
+    set_clock(clock, "qubayes.candidates.forecast")
     for clock.slow in (1.0, 10.0):
         found = tried(clock.work, None, [2.0] * 30, [1.0] * 30, Workers(1), load, sample=900.0)
         assert found.seconds == 2.0 and found.share == 1.0
     assert load.factor == pytest.approx(5.5)
 
 
-def test_a_sample_is_drawn_from_all_kinds_of_work(monkeypatch):
+def test_a_sample_is_drawn_from_all_kinds_of_work(set_clock):
     """Items are in the order of their costs; the first ones would be too cheap."""
     clock = Clock()
-    monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
+    set_clock(clock, "qubayes.candidates.forecast")
     costs = [1.0] * 50 + [9.0] * 50
     found = tried(clock.work, None, costs, [1.0] * 100, Workers(1), Load(), sample=60.0)
     assert found.share < 0.5 and found.seconds == pytest.approx(5.0, rel=0.4)

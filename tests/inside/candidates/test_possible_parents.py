@@ -91,16 +91,14 @@ def test_a_partner_that_says_nothing_alone_is_kept():
     assert 2 not in screening.possible_parents(dataset, Score(), single, 4)[0]
 
 
-def test_partners_are_ranked_on_a_sample_of_the_rows(monkeypatch):
+def test_partners_are_ranked_on_a_sample_of_the_rows():
     dataset = dependent_data(9, 90, seed=7)
     pairs = screening.prepare_pairs(dataset, Score("bic").formula(90))
-    monkeypatch.setattr(partners, "MOST_SAMPLED_ROWS", 40)
-    sample = pairs.sample
+    sample = pairs.sample_of(40)
     numbers = [row.tolist() for row in dataset.codes.T]
     assert sample.codes.shape == (9, 40) and sample.weight == 90 / 40
     assert all(row.tolist() in numbers for row in sample.codes.T)
-    monkeypatch.setattr(partners, "MOST_SAMPLED_ROWS", 90)
-    assert pairs.sample is pairs
+    assert pairs.sample_of(90) is pairs and pairs.sample is pairs
     children, singles = np.array([0]), np.array([[1]])
     found, plain = (
         partners.partner_scores(each._replace(formula=formula), children, singles)[0, 0, 2:]

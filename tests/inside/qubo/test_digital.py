@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 from itertools import combinations, islice
 from types import SimpleNamespace
 
@@ -241,10 +240,10 @@ def test_few_iterations_and_one_replica():
         assert solution.status.startswith(f"1 replica, {moves} iterations")
 
 
-def test_a_time_limit_is_kept(monkeypatch):
+def test_a_time_limit_is_kept(set_clock):
     _, formulation = problem(2)
     clock = TickingClock(0.1)
-    monkeypatch.setattr(time, "perf_counter", clock)
+    set_clock(clock)
     solution = solve(formulation, "digital", limits=Limits(60.0))
     assert 50.0 <= clock.seconds < 80.0  # some time is kept for reading states
     assert solution.statistics["iterations"] > 0
@@ -310,7 +309,7 @@ def test_temperatures_fall_with_the_iterations_and_better_states_are_offered(mon
 
 
 @pytest.mark.parametrize("reserve", [10.0, 60.0])
-def test_temperatures_fall_with_the_time(monkeypatch, reserve):
+def test_temperatures_fall_with_the_time(monkeypatch, set_clock, reserve):
     _, formulation = problem(4, 6)
     clock, asked, left, betas, reports = SimpleNamespace(now=200.0), [], [], [], []
 
@@ -324,7 +323,7 @@ def test_temperatures_fall_with_the_time(monkeypatch, reserve):
         return reserve
 
     solver_named("digital").prepare()
-    monkeypatch.setattr(time, "perf_counter", lambda: clock.now)
+    set_clock(lambda: clock.now)
     monkeypatch.setattr(Tempering, "advance", advanced)
     monkeypatch.setattr(digital, "reserved_seconds", reserved)
     for cost, replicas in ((0.25, 4), (0.5, 4), (0.25, 1)):
@@ -341,7 +340,7 @@ def test_temperatures_fall_with_the_time(monkeypatch, reserve):
 
 
 @pytest.mark.parametrize("stage", ["offer_first", "constrain"])
-def test_a_limit_that_is_too_short_to_begin_is_told(monkeypatch, stage):
+def test_a_limit_that_is_too_short_to_begin_is_told(monkeypatch, set_clock, stage):
     """The time is up after the first state is read, or after the constrained form is made."""
     _, formulation = problem(2)
     clock, original = SimpleNamespace(now=0.0), getattr(digital, stage)
@@ -351,7 +350,7 @@ def test_a_limit_that_is_too_short_to_begin_is_told(monkeypatch, stage):
         return original(*arguments)
 
     solver_named("digital").prepare()
-    monkeypatch.setattr(time, "perf_counter", lambda: clock.now)
+    set_clock(lambda: clock.now)
     monkeypatch.setattr(digital, stage, slowly)
     solution = solve(formulation, "digital", limits=Limits(60.0))
     assert solution.status == "the time limit is too short to begin; best so far returned"
@@ -364,9 +363,9 @@ def test_a_limit_that_is_too_short_to_begin_is_told(monkeypatch, stage):
     assert solution.statistics["before_annealing"] == solution.score
 
 
-def test_a_time_limit_ends_counted_iterations(monkeypatch):
+def test_a_time_limit_ends_counted_iterations(set_clock):
     _, formulation = problem(2)
     solver_named("digital").prepare()
-    monkeypatch.setattr(time, "perf_counter", TickingClock(0.1))
+    set_clock(TickingClock(0.1))
     solution = solve(formulation, "digital", limits=Limits(60.0, moves=2**50))
     assert solution.status.startswith("time limit reached before the last iteration; 4 replicas")

@@ -315,9 +315,9 @@ def test_a_model_without_bits_is_read_at_once():
     assert read.progress == 1.0 and read.advance().tries == 0
 
 
-def test_calls_of_kernels_grow_up_to_a_slice(monkeypatch):
+def test_calls_of_kernels_grow_up_to_a_slice(set_clock):
     clock, sizes = SimpleNamespace(now=0.0), []
-    monkeypatch.setattr(time, "perf_counter", lambda: clock.now)
+    set_clock(lambda: clock.now)
 
     def make(betas, tries, halt):
         sizes.append(len(betas))
@@ -333,13 +333,13 @@ def test_calls_of_kernels_grow_up_to_a_slice(monkeypatch):
     assert max(sizes) == pytest.approx(40, abs=1) and max(sizes[-2:]) < 50
 
 
-def test_reads_share_the_time(monkeypatch):
+def test_reads_share_the_time(set_clock):
     times = time_slots(3, 2, 10.0, 14.0)
     assert [(c.begin, c.end) for c in times] == [(10, 12), (10, 12), (12, 14)]
     assert [(c.begin, c.end) for c in time_slots(2, 2, 10.0, 14.0)] == [(10, 14)] * 2
     assert TimeSlot(1.0, 1.0).progress == 1.0
     for now, progress in ((10.0, 0.0), (11.0, 0.25), (20.0, 1.0)):
-        monkeypatch.setattr(time, "perf_counter", lambda now=now: now)
+        set_clock(lambda now=now: now)
         assert TimeSlot(10.0, 14.0).progress == progress
 
 
@@ -437,10 +437,10 @@ def test_hardly_any_bits(solver, limits, scores, best):
 
 
 @pytest.mark.parametrize("solver", ["sa", "digital"])
-def test_the_first_read_ends_with_a_descent_if_there_is_no_time(monkeypatch, solver):
+def test_the_first_read_ends_with_a_descent_if_there_is_no_time(set_clock, solver):
     candidates = candidates_of([{frozenset(): -3.0, frozenset({1}): -1.0}, {frozenset(): -2.0}])
     formulation = formulate(candidates, whole_subsets(candidates))
-    monkeypatch.setattr(time, "perf_counter", TickingClock(1.0))
+    set_clock(TickingClock(1.0))
     solution = solve(formulation, solver, limits=Limits(9.0))
     assert solution.statistics.get("flips_tried", solution.statistics.get("iterations")) == 0
     assert solution.statistics["repaired"] == 0
@@ -521,16 +521,16 @@ def test_counted_moves_are_made_at_some_thousand_temperatures(moves, steps):
     assert read.slot.begin == read.slot.end
 
 
-def test_reads_take_the_time_but_for_what_is_reserved(monkeypatch):
+def test_reads_take_the_time_but_for_what_is_reserved(set_clock):
     _, formulation = problem(1)
-    monkeypatch.setattr(time, "perf_counter", lambda: 100.0)
+    set_clock(lambda: 100.0)
     slots = [
         read.slot for read in reads_of(formulation, Limits(60.0), count=4, reserve=10.0, threads=2)
     ]
     assert slots == [(100.0, 125.0), (100.0, 125.0), (125.0, 150.0), (125.0, 150.0)]
 
 
-def test_time_for_the_last_states_is_reserved(monkeypatch):
+def test_time_for_the_last_states_is_reserved(monkeypatch, set_clock):
     asked = []
     _, formulation = problem(1)
 
@@ -545,7 +545,7 @@ def test_time_for_the_last_states_is_reserved(monkeypatch):
         limits, workers = Limits(None, moves=10), Workers(threads)
         solve(formulation, solver_named("sa", reads=reads), limits=limits, workers=workers)
     assert [seconds / asked[0] for seconds in asked] == [1, 1, 2, 4] and asked[0] > 0.25
-    monkeypatch.setattr(time, "perf_counter", lambda: 100.0)
+    set_clock(lambda: 100.0)
     run = Run(formulation.candidates, Limits(50.0), Workers(1))
     assert [reserved_seconds(run, seconds) for seconds in (3.0, 60.0)] == [3.0, pytest.approx(10.0)]
     assert reserved_seconds(Run(formulation.candidates, Limits(None), Workers(1)), 3.0) == 0.0
@@ -576,15 +576,15 @@ def test_the_best_state_is_offered_after_each_share(monkeypatch):
     assert 2 <= len(shares) < 8 and all(one != other for one, other in pairwise(shares))
 
 
-def test_a_time_limit_ends_counted_moves(monkeypatch):
+def test_a_time_limit_ends_counted_moves(set_clock):
     _, formulation = problem(2)
     solver_named("sa").prepare()
-    monkeypatch.setattr(time, "perf_counter", TickingClock(2.0))
+    set_clock(TickingClock(2.0))
     solution = solve(formulation, "sa", limits=Limits(60.0, moves=2**50))
     assert solution.status.startswith("time limit reached before the last move; 1 read annealed")
 
 
-def test_a_start_of_base_sets_is_all_zero(monkeypatch):
+def test_a_start_of_base_sets_is_all_zero(set_clock):
     _, formulation = problem(5)
     families = formulation.candidates.families
     base = families.vertex_start[1:] - 1
@@ -598,7 +598,7 @@ def test_a_start_of_base_sets_is_all_zero(monkeypatch):
         start_state(formulation, other).tolist() == encode_sets(formulation, other.start).tolist()
     )
     assert start_state(formulation, other)[: formulation.subsets.total].any()
-    monkeypatch.setattr(time, "perf_counter", TickingClock(1.0))
+    set_clock(TickingClock(1.0))
     assert (
         offer_first(
             NetworkOffers(formulation, run),
@@ -664,10 +664,10 @@ def test_as_many_flips_are_tried_as_asked(moves):
     assert "1 read annealed" in solution.status
 
 
-def test_a_time_limit_is_kept(monkeypatch):
+def test_a_time_limit_is_kept(set_clock):
     _, formulation = problem(2)
     clock = TickingClock(0.1)
-    monkeypatch.setattr(time, "perf_counter", clock)
+    set_clock(clock)
     solution = solve(formulation, "sa", limits=Limits(60.0))
     assert 50.0 <= clock.seconds < 80.0  # some time is kept for reading states
     assert solution.statistics["flips_tried"] > 10_000

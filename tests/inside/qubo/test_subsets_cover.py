@@ -180,10 +180,10 @@ def test_an_interrupt_stops_the_integer_program(monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["auto", "ilp", "ilp-only"])
-def test_the_parts_of_the_time_add_up(method, monkeypatch):
+def test_the_parts_of_the_time_add_up(method, set_clock):
     """By a clock that advances by one second whenever it is read."""
     clock = count(10**6)
-    monkeypatch.setattr(cover_module.time, "perf_counter", lambda: float(next(clock)))
+    set_clock(lambda: float(next(clock)))
     result = cover(
         candidates_of([*triples(random.Random(4), elements=8, count=30), ()]), method=method
     )

@@ -23,7 +23,6 @@ from typer.testing import CliRunner
 from qubayes import QubayesError
 from qubayes.candidates import Candidates, read_candidates, write_candidates
 from qubayes.cli import app
-from qubayes.foundation import stop as stop_module
 from qubayes.foundation.workers import Workers
 from qubayes.learning import SolveSettings, solve_file
 from qubayes.search import Limits, Reason, Run, checker, solve
@@ -85,7 +84,7 @@ def test_every_proof_has_a_certificate_that_holds(seed, plan, tmp_path):
     assert "search" in modes or plan is PLAN
 
 
-def test_a_proof_without_time_for_its_certificate_says_so(tmp_path, monkeypatch):
+def test_a_proof_without_time_for_its_certificate_says_so(tmp_path, monkeypatch, set_clock):
     clock, file = [0.0], tmp_path / "proof.json"
 
     def search_ideals(*_: Any) -> IdealSearch:
@@ -93,7 +92,7 @@ def test_a_proof_without_time_for_its_certificate_says_so(tmp_path, monkeypatch)
         return IdealSearch(False, 0, 0.0, math.inf, np.zeros(0, np.int64))
 
     monkeypatch.setattr(certificate_module, "search_ideals", search_ideals)
-    monkeypatch.setattr(stop_module, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    set_clock(SimpleNamespace(perf_counter=lambda: clock[0]), "qubayes.foundation.stop")
     candidates = random_candidates(9, 0, sets=30)
     run = Run(candidates, Limits(30.0), Workers(1))
     ending = prove(candidates, run, certificate=file, plan=SEARCH)

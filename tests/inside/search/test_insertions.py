@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import math
-import time
 
 import numpy as np
 import pytest
@@ -39,24 +38,24 @@ from solve_cases import random_candidates
 NEVER = np.zeros(1, np.bool_)
 
 
-def test_an_improvement_ends_between_slices(monkeypatch):
+def test_an_improvement_ends_between_slices():
+    """It looks after every ten moves; a look that says so ends it."""
     candidates = random_candidates(20, 3, sets=30)
-    problem, asked = order_problem(candidates.families, candidates.scores), list[int]()
-    monkeypatch.setattr(insertions, "_SLICE_WORK", 10 * len(problem.scores))
-    made = []
-    monkeypatch.setattr(
-        insertions, "anneal_order", lambda *args: made.append(args[4]) or anneal_order(*args)
-    )
+    for moves, most, slices, asked in ((1000, 4, [10] * 4, 5), (25, 99, [10, 10, 5], 3)):
+        problem, state = state_of(candidates, range(20))
+        looks = []
 
-    def over():
-        asked.append(1)
-        return len(asked) > 4
+        def over(looks=looks, most=most):
+            looks.append(1)
+            return len(looks) > most
 
-    improve(problem, range(20), 1000, over=over)
-    assert [moves for moves in made if moves] == [10] * 4
-    made.clear()
-    improve(problem, range(20), 25)
-    assert [moves for moves in made if moves] == [10, 10, 5]
+        work = 10 * len(problem.scores)
+        found = improve(problem, range(20), moves, over=over, slice_work=work)
+        cooling = 0.1 ** (1 / moves)
+        for before, made in enumerate(slices):
+            anneal_order(problem, state, cooling ** (10 * before), cooling, made, NEVER)
+        assert found.order.tolist() == state.best.tolist()
+        assert len(looks) == asked
 
 
 def test_patience_begins_after_the_first_round():
@@ -84,9 +83,7 @@ def state_of(candidates: Candidates, order, seed=0):
 
 @given(problems(2, 7), st.sampled_from([1, 5, 1000]))
 def test_the_problem_lists_the_sets_of_every_edge(candidates, group):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("qubayes.search.orders.walks._GROUP", group)
-        problem = order_problem(candidates.families, candidates.scores)
+    problem = order_problem(candidates.families, candidates.scores, group=group)
     n = candidates.n
     sets = [
         (vertex, set(members))
@@ -278,7 +275,7 @@ def test_the_search_finds_the_best_of_all(candidates, seed):
     )
 
 
-def test_twins_are_eliminated_if_there_is_time(monkeypatch):
+def test_twins_are_eliminated_if_there_is_time(monkeypatch, set_clock):
     asked = []
 
     def recorded(candidates, eliminate):
@@ -287,7 +284,7 @@ def test_twins_are_eliminated_if_there_is_time(monkeypatch):
 
     Anneal().prepare()
     monkeypatch.setattr(anneal, "without_twins", recorded)
-    monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
+    set_clock(lambda: 0.0)
     candidates, moves = large(20, 1), Limits(None, moves=10)
     members = len(candidates.families.members)
     for seconds in (0.9 * anneal._TWINS * members, 1.1 * anneal._TWINS * members):

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from annealing_cases import large, lists_of
 from qubayes.candidates import Candidates
 from qubayes.foundation.families import Families
 from qubayes.foundation.workers import Workers
@@ -27,7 +28,8 @@ from qubayes.search.orders.insertions import anneal_order, best_of, order_state,
 from qubayes.search.orders.walks import order_problem, random_order
 from qubayes.search.reduction import best_of_all, without_twins
 from qubayes.search.run import Run
-from solve_cases import TickingClock, best_score, random_candidates
+from reference.networks import best_by_subsets
+from solve_cases import TickingClock, random_candidates
 
 NEVER = np.zeros(1, np.bool_)
 REGION = 11  # vertices
@@ -195,9 +197,9 @@ def test_a_walk_makes_its_coolings_in_turn(first):
     assert walk.state.totals.tolist() == pytest.approx(state.totals.tolist(), abs=1e-9)
 
 
-def test_a_crossover_follows_each_round_of_an_elite(pool, monkeypatch):
+def test_a_crossover_follows_each_round_of_an_elite(pool, set_clock):
     """All moves of a round are made before the next one; each call looks at the clock twice."""
-    monkeypatch.setattr(anneal, "time", SimpleNamespace(perf_counter=TickingClock(1.0)))
+    set_clock(SimpleNamespace(perf_counter=TickingClock(1.0)), "qubayes.search.orders.anneal")
     _, families, scores = regions()
     found, kinds, calls = population(families, scores), [], 0
     while len(kinds) < 6:
@@ -355,9 +357,9 @@ def test_the_component_with_the_fewest_moves_for_its_size_is_next(perfect, moves
         assert [part.asked for k, part in enumerate(parts) if k != chosen] == [None, None]
 
 
-def test_every_component_has_a_first_round_whatever_the_patience(monkeypatch):
+def test_every_component_has_a_first_round_whatever_the_patience(set_clock):
     clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr("time.perf_counter", lambda: clock.now)
+    set_clock(lambda: clock.now)
     candidates = random_candidates(20, 1, sets=20)
     search = component_search(
         candidates, Run(candidates, Limits(60.0), Workers(1)), Anneal(patience=2.0)
@@ -370,9 +372,9 @@ def test_every_component_has_a_first_round_whatever_the_patience(monkeypatch):
     assert search.ending.status == "no better network in the last 50 s of annealing"
 
 
-def test_the_time_of_the_best_network_is_kept(monkeypatch):
+def test_the_time_of_the_best_network_is_kept(set_clock):
     clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr("time.perf_counter", lambda: clock.now)
+    set_clock(lambda: clock.now)
     candidates = random_candidates(20, 1, sets=20)
     run = Run(candidates, Limits(60.0), Workers(1))
     clock.now = 103.0
@@ -414,10 +416,9 @@ def test_the_hot_temperature_is_proportional_to_the_differences_between_best_and
 
 
 @pytest.mark.parametrize("small_first", [False, True])
-def test_components_up_to_the_largest_are_solved(monkeypatch, small_first):
+def test_components_up_to_the_largest_are_solved(small_first):
     """The bound is exact for these, and every vertex with its best set for the others; all scores are positive."""
-    monkeypatch.setattr(anneal, "MOST_VERTICES_OF_BEST_OF_ALL", 6)
-    parts = [random_candidates(6, 2), random_candidates(7, 1, sets=20)][:: 1 if small_first else -1]
+    parts = [large(14, 2), large(15, 1)][:: 1 if small_first else -1]
     lists, scores, first = [], [], 0
     for part in parts:
         lists += [
@@ -427,12 +428,12 @@ def test_components_up_to_the_largest_are_solved(monkeypatch, small_first):
         scores.append(part.scores + 30.0)
         first += part.n
     candidates = Candidates(
-        tuple(f"v{v}" for v in range(13)), Families.of(lists), np.concatenate(scores)
+        tuple(f"v{v}" for v in range(29)), Families.of(lists), np.concatenate(scores)
     )
     run = Run(candidates, Limits(60.0), Workers(1))
     search = component_search(candidates, run)
-    assert [len(part.vertices) for part in search.components.parts] == [7, 6]
-    (large,) = (part for part in parts if part.n == 7)
-    (small,) = (part for part in parts if part.n == 6)
-    tops = [max(score for _, score in large.of(vertex)) for vertex in range(7)]
-    assert run.bound == pytest.approx(sum(tops) + best_score(small) + 13 * 30.0)
+    assert [len(part.vertices) for part in search.components.parts] == [15, 14]
+    (searched,) = (part for part in parts if part.n == 15)
+    (solved,) = (part for part in parts if part.n == 14)
+    tops = [max(score for _, score in searched.of(vertex)) for vertex in range(15)]
+    assert run.bound == pytest.approx(sum(tops) + best_by_subsets(lists_of(solved)) + 29 * 30.0)

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes.candidates import Candidates, Families, prune
-from qubayes.foundation import stop as stop_module
 from qubayes.foundation.arrays import Floats, Ints
 from qubayes.foundation.graph import find_cycle
 from qubayes.foundation.workers import Workers
@@ -331,7 +330,7 @@ def test_the_root_is_bounded_by_the_optimum():
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("limit", ["easy_rounds", "easy_sets", "easy_vertices"])
-def test_a_search_over_orders_helps_where_a_proof_is_not_near(limit, seed, monkeypatch):
+def test_a_search_over_orders_helps_where_a_proof_is_not_near(limit, seed, monkeypatch, set_clock):
     """Its kernels are compiled while the clock stands, and the proof is the same with and without it."""
     clock = [0.0]
 
@@ -342,7 +341,7 @@ def test_a_search_over_orders_helps_where_a_proof_is_not_near(limit, seed, monke
     best = best_score(candidates)
     assert proved(candidates, PLAN)[0].score == pytest.approx(best, abs=1e-9)
     monkeypatch.setattr(component_proof, "compile_order_search", compile_order_search)
-    monkeypatch.setattr(stop_module, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    set_clock(SimpleNamespace(perf_counter=lambda: clock[0]), "qubayes.foundation.stop")
     run, _ = proved(candidates, PLAN._replace(**{limit: -1}), 30.0)
     assert clock[0] >= 100.0
     assert run.proved and run.score == pytest.approx(best, abs=1e-9)

@@ -11,11 +11,10 @@ from qubayes.search.orders import walks
 from qubayes.search.orders.walks import order_problem, random_order
 
 
-def test_the_largest_number_of_vertices(monkeypatch):
-    monkeypatch.setattr(walks, "_LARGEST", 5)
-    assert order_problem(Families.of([[()]] * 5), np.zeros(5)).n == 5
-    with pytest.raises(SettingError, match=r"6 variables in one component; .* at most 5"):
-        order_problem(Families.of([[()]] * 6), np.zeros(6))
+def test_the_largest_number_of_vertices():
+    assert order_problem(Families.of([[()]] * 65_535), np.zeros(65_535)).n == 65_535
+    with pytest.raises(SettingError, match=r"65536 variables in one component; .* at most 65535"):
+        order_problem(Families.of([[()]] * 65_536), np.zeros(65_536))
 
 
 def test_members_up_to_16_bits():

@@ -114,6 +114,7 @@ def improve(
     hot: float = 1.0,
     cold: float = 0.1,
     over: Callable[[], bool] = lambda: False,
+    slice_work: int = _SLICE_WORK,
 ) -> Ordered:
     """Return the best order seen in this many moves from `order`, while the temperature falls.
 
@@ -122,7 +123,7 @@ def improve(
     state = order_state(problem, order, seed)
     cooling = (cold / hot) ** (1 / max(1, moves))
     made = 0
-    slice_moves = max(1, _SLICE_WORK // len(problem.scores))
+    slice_moves = max(1, slice_work // len(problem.scores))
     while made < moves and not over():
         now = min(slice_moves, moves - made)
         made += anneal_order(problem, state, hot * cooling**made, cooling, now, _NEVER)

@@ -42,8 +42,10 @@ class OrderProblem(NamedTuple):
         return len(self.first) - 1
 
 
-def order_problem(families: Families, scores: Floats) -> OrderProblem:
-    """Return the sets of a component, or of all `Candidates`, in the form that kernels read."""
+def order_problem(families: Families, scores: Floats, *, group: int = _GROUP) -> OrderProblem:
+    """Return the sets of a component, or of all `Candidates`, in the form that kernels read.
+
+    `group` members are sorted at once."""
     n = families.n
     if n > _LARGEST:
         raise SettingError(
@@ -53,9 +55,7 @@ def order_problem(families: Families, scores: Floats) -> OrderProblem:
     members = np.full((len(sizes), int(sizes.max(initial=1))), n, np.uint16)
     skip, lists = np.ones_like(members), np.empty(len(families.members), np.int32)
     edges = [np.zeros((4, 0), np.int64)]  # parent, child, begin and end of its list
-    cuts = np.unique(
-        [0, *np.searchsorted(places, np.arange(_GROUP, places[-1], _GROUP)), n]
-    ).tolist()
+    cuts = np.unique([0, *np.searchsorted(places, np.arange(group, places[-1], group)), n]).tolist()
     for begin, end in pairwise(cuts):  # a group of vertices at a time bounds the memory
         sets = slice(*families.vertex_start[[begin, end]].tolist())
         used = np.arange(members.shape[1]) < sizes[sets, np.newaxis]
