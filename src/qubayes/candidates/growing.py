@@ -28,7 +28,7 @@ from .knowledge import Allowed
 from .prune import with_order
 
 MOST_POSSIBLE = 63  # possible parents of a child: a set of them is a positive number of 64 bits
-PARTNERS = 2  # partners of a set that join the pool
+JOINING_PARTNERS = 2  # partners of a set that join the pool
 _CHILDREN = 16  # of a task
 _LEAST_FOR_CLUSTER = 10_000_000  # cells of the table: tasks of fewer are done here sooner than sent
 _ROOM = 64  # sets of a child that there is room for at first
@@ -264,7 +264,7 @@ def _find_partners(
     gains = found[:, :-1] - found[:, -1:]
     gains[:, list(its.barred)] = -np.inf
     gains[:, its.pool] = -np.inf
-    best = np.argsort(-gains, axis=1)[:, :PARTNERS]
+    best = np.argsort(-gains, axis=1)[:, :JOINING_PARTNERS]
     values = np.take_along_axis(gains, best, axis=1)
     order = np.argsort(-values, axis=None)
     promising = best.reshape(-1)[order][values.reshape(-1)[order] > its.margin]

@@ -55,7 +55,7 @@ log = logging.getLogger("qubayes")
 
 # and blocks, bootstrap samples
 RUN_FILES = ("run.json", "run.lock", "choice.json", "candidates.qbc", "solution.json")
-ENDINGS = {"report": (".html", ".htm"), "trace": (".csv",)}
+OUTPUT_ENDINGS = {"report": (".html", ".htm"), "trace": (".csv",)}
 
 
 @dataclass
@@ -413,7 +413,7 @@ class Outputs:
         check_places([getattr(self, each.name) for each in fields(self)], inputs)
         if self.network is not None:
             check_network_path(self.network)
-        for name, allowed in ENDINGS.items():
+        for name, allowed in OUTPUT_ENDINGS.items():
             path = getattr(self, name)
             if path is not None and path.suffix.lower() not in allowed:
                 raise FormatError(

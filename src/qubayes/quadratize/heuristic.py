@@ -49,7 +49,9 @@ MERGES_LONG = 3_000_000  # with long terms, where merging decides
 RUNS = 40
 COMBINED = 6  # best runs that are offered to the local search
 COLOURINGS = 1024  # parity colourings that are compared, beside those of a basis
-GROWN = 10_000  # terms of degree three or four, at most, for the growth start: some seconds
+MOST_TERMS_TO_GROW = (
+    10_000  # terms of degree three or four, at most, for the growth start: some seconds
+)
 # Of the growth start: a seed that is not optimal spreads its faults.
 SEED_VARIABLES = 10
 SEED_STEPS = 20_000
@@ -91,7 +93,11 @@ def _families(terms: Sequence[Mask], assumptions: Assumptions) -> Iterator[set[M
     starts = [family] if parity is None else [family, singletons(terms) | parity]
     for start in starts:
         yield prune(start if problem is None else problem.improved(start), terms, assumptions)
-    if short and problem is not None and sum(t.bit_count() > 2 for t in terms) <= GROWN:
+    if (
+        short
+        and problem is not None
+        and sum(t.bit_count() > 2 for t in terms) <= MOST_TERMS_TO_GROW
+    ):
         start = singletons(terms) | grown_products(terms, assumptions)
         yield prune(problem.improved(start), terms, assumptions)
 

@@ -18,7 +18,9 @@ from ..foundation.jit import inner, kernel
 from ..foundation.words import slot_of
 from .score import OBSERVED, Formula, priors, rising, stirling
 
-BLOCK = 64  # columns that are added up together: a fixed length, which makes vector instructions
+COLUMNS_AT_ONCE = (
+    64  # columns that are added up together: a fixed length, which makes vector instructions
+)
 MOST_OTHERS = 256  # further parents of a call: the tables of all of them are needed at once
 WIDTH = 1 << 13  # counts from here on are rare and have no table
 _SLOTS = 1 << 11  # tables of terms; emptied when half of them are taken
@@ -32,7 +34,7 @@ for _function in (stirling, rising, priors):  # kernels may call these plain fun
 class Hot(NamedTuple):
     """The one-hot rows of some variables."""
 
-    columns: AnyArray  # (rows, a multiple of BLOCK) uint8
+    columns: AnyArray  # (rows, a multiple of COLUMNS_AT_ONCE) uint8
     first: Ints  # (variables + 1,) their first columns: one for each state but the first
     states: Ints  # (variables,) numbers of declared states
 
@@ -61,7 +63,9 @@ def one_hot(codes: AnyArray, states: Ints, variables: Ints) -> Hot:
     """Return the one-hot rows of these variables."""
     widths = np.maximum(states[variables] - 1, 0)
     first = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
-    columns = np.zeros((codes.shape[1], -(-max(int(first[-1]), 1) // BLOCK) * BLOCK), np.uint8)
+    columns = np.zeros(
+        (codes.shape[1], -(-max(int(first[-1]), 1) // COLUMNS_AT_ONCE) * COLUMNS_AT_ONCE), np.uint8
+    )
     _fill_columns(codes, variables, first, columns)
     return Hot(columns, first, states[variables])
 
@@ -294,20 +298,20 @@ def _choose_tables(
 @inner
 def _add_rows(begin: int, end: int, columns: Any, order: Any, sums: Any, counts: Any) -> None:
     """Set the counts to the sums of these one-hot rows."""
-    for block in range(columns.shape[1] // BLOCK):
-        first = block * BLOCK
-        for place in range(BLOCK):
+    for block in range(columns.shape[1] // COLUMNS_AT_ONCE):
+        first = block * COLUMNS_AT_ONCE
+        for place in range(COLUMNS_AT_ONCE):
             counts[first + place] = 0
         row = begin
         while row < end:
             last = min(row + _LONGEST_RUN, end)
-            for place in range(BLOCK):
+            for place in range(COLUMNS_AT_ONCE):
                 sums[first + place] = 0
             for each in range(row, last):
                 source = columns[order[each]]
-                for place in range(BLOCK):
+                for place in range(COLUMNS_AT_ONCE):
                     sums[first + place] += source[first + place]
-            for place in range(BLOCK):
+            for place in range(COLUMNS_AT_ONCE):
                 counts[first + place] += sums[first + place]
             row = last
 

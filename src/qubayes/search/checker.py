@@ -40,7 +40,7 @@ NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,60})?([eE][+-]?[0-9]{1,3})?")
 COUNT = re.compile(r"[0-9]{1,18}")
 LARGEST_WEIGHT = 10**100
 LONGEST_LINE = 1 << 24  # bytes
-MOST_STATES = 10_000_000  # of one search
+MOST_SEARCH_STATES = 10_000_000  # of one search
 DAMAGE = (  # what a damaged certificate raises
     ArithmeticError,
     AttributeError,
@@ -347,8 +347,10 @@ def search(losses: Losses, cuts: list[Cut], goal: int, place: str) -> int:
         after: dict[int, tuple[int, int]] = {}
         for first, (lost, bound) in layer.items():
             states += 1
-            if states + len(after) > MOST_STATES:
-                raise RefusedError(f"{place}: the search needs more than {MOST_STATES:,} states")
+            if states + len(after) > MOST_SEARCH_STATES:
+                raise RefusedError(
+                    f"{place}: the search needs more than {MOST_SEARCH_STATES:,} states"
+                )
             for vertex, loss, fall in steps.after(first):
                 state = first | 1 << vertex
                 g, h = lost + loss, bound - fall

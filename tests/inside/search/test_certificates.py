@@ -722,7 +722,7 @@ def test_a_bound_below_all_floats_is_too_weak():
 
 
 def test_a_search_has_a_limit(monkeypatch):
-    monkeypatch.setattr(checker, "MOST_STATES", 50)
+    monkeypatch.setattr(checker, "MOST_SEARCH_STATES", 50)
     n = 8
     losses = [{0: 1, **{1 << u: 0 for u in range(n) if u != v}} for v in range(n)]
     with pytest.raises(RefusedError, match="more than 50 states"):

@@ -32,7 +32,7 @@ DEFAULT_ITERATIONS = 10_000  # iterations of a replica, by default
 # Error of any energy that weights of 32 bits may cause, in units of the coldest temperature. This
 # is the sum of all rounding errors; they are of both signs, so that on 2,000 coupled spins the
 # usual error is a thousandth of it.
-ENERGY_ERROR = 0.1
+LARGEST_ROUNDING = 0.1
 SCHEDULES = ("geometric", "linear", "custom")
 # What samplers call their time limit, and how many of its units a second has.
 TIME_LIMITS = {"time_limit": 1.0, "timeout": 1000.0}
@@ -207,7 +207,7 @@ class SamplingTask:
         Weights of 32 bits may change no state's energy by more than a tenth of the coldest
         temperature."""
         coldest = float(schedule.betas.max())
-        model = FlipModel.of(self.qubo, ENERGY_ERROR / coldest if coldest > 0 else math.inf)
+        model = FlipModel.of(self.qubo, LARGEST_ROUNDING / coldest if coldest > 0 else math.inf)
         now = time.perf_counter()
         load(model.kind)
         loading = time.perf_counter() - now
