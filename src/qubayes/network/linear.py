@@ -29,7 +29,7 @@ class Linear:
     deviation: float  # of what the parents leave open (residual standard deviation)
 
     def __post_init__(self) -> None:
-        # as plain numbers: equal parameters are equal, from whatever they were made
+        # as plain numbers, so that numpy's and Python's numbers make equal parameters
         object.__setattr__(self, "intercept", float(self.intercept))
         object.__setattr__(self, "weights", tuple(map(float, self.weights)))
         object.__setattr__(self, "deviation", float(self.deviation))

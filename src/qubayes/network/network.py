@@ -284,8 +284,8 @@ class Network:
     ) -> bool:
         """Return True if the graph separates x from y given others (d-separation).
 
-        Then x and y are independent given these, whatever the parameters. Each argument is a name
-        or several.
+        Then x and y are independent given these, for any parameters. Each argument is a name or
+        several.
 
         >>> sprinkler = Network.from_edges("abc", [("a", "c"), ("b", "c")])
         >>> sprinkler.separated("a", "b"), sprinkler.separated("a", "b", given="c")

@@ -97,14 +97,17 @@ def from_pgmpy(model: Any) -> Network:
     parents = tuple(tuple(index[name] for name in factor.variables[1:]) for factor in factors)
     names = tuple(map(str, nodes))
     if all(hasattr(factor, "beta") for factor in factors):
-        linears = tuple(
-            Linear(factor.beta[0], tuple(factor.beta[1:]), factor.std) for factor in factors
-        )
-        return Network(names, parents, ((),) * len(names), linears)
+        return Network(names, parents, ((),) * len(names), tuple(map(_linear_of, factors)))
     states = {node: factor.state_names[node] for node, factor in zip(nodes, factors, strict=True)}
     tables = tuple(_table_of(factor, states) for factor in factors)
     texts = tuple(tuple(map(str, its)) for its in states.values())
     return Network(names, parents, texts, tables)
+
+
+def _linear_of(factor: Any) -> Linear:
+    """Return the intercept, the weights and the deviation of a LinearGaussianCPD."""
+    intercept, *weights = factor.beta
+    return Linear(intercept, tuple(weights), factor.std)
 
 
 def _table_of(factor: Any, states: Mapping[Any, Sequence[Any]]) -> Floats:

@@ -61,7 +61,9 @@ def is_of_pgmpy(document: Any) -> bool:
 
 def network_of_pgmpy(document: Mapping[str, Any]) -> Network:
     """Return the network of a JSON document of pgmpy."""
-    nodes, arcs, cpds = document["nodes"], document.get("arcs"), document["cpds"]
+    nodes = document["nodes"]
+    arcs = document.get("arcs")
+    cpds = document["cpds"]
     if not _are_texts(nodes):
         raise FormatError("'nodes' must be a list of names")
     if not isinstance(arcs, list) or not all(_are_texts(arc) and len(arc) == 2 for arc in arcs):

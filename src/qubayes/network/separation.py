@@ -20,7 +20,9 @@ def separated(
     The variables and their ancestors are joined as the moral graph: children with parents, and
     parents of one child with each other. x and y are separated if every path in it that joins them
     has a vertex that is given (Lauritzen et al. 1990)."""
-    left, right, blocked = _vertices(network, x), _vertices(network, y), _vertices(network, given)
+    left = _vertices(network, x)
+    right = _vertices(network, y)
+    blocked = _vertices(network, given)
     for one, other in ((left, right), (left, blocked), (right, blocked)):
         if both := one & other:
             raise SettingError(
