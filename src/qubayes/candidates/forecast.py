@@ -184,7 +184,7 @@ class Pace(NamedTuple):
 
 
 def extrapolated(before: Pace, pace: Pace) -> Pace:
-    """Return the pace of larger sets: the trend of the last two sizes goes on, within limits."""
+    """Return the pace of larger sets: that of the last two sizes continued, within limits."""
     slower = min(max(pace.seconds / before.seconds, 1.0), 1.5)
     rarer = min(pace.candidates / max(before.candidates, 1e-12), 1.0)
     return Pace(slower * pace.seconds, rarer * pace.candidates)

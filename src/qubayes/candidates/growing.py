@@ -43,9 +43,7 @@ class GrownSets:
     child: int
     required: VertexSet  # parents that every set has beside those of its word
     most: int  # parents beside the required ones
-    barred: (
-        VertexSet  # variables that are no optional parents: the child, required and excluded ones
-    )
+    barred: VertexSet  # the child, required and excluded parents: not optional
     priors: Floats | None  # (n,) what the edge from each variable adds to the score, if anything
     pool: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     margin: float = 0.0  # by which a set must beat its subsets

@@ -104,7 +104,7 @@ def _refuse_what_needs_data(knowledge: Knowledge) -> None:
 
 
 def _only_allowed(candidates: Candidates, resolved: Allowed) -> Candidates:
-    """Return the sets of allowed parents that are no larger than the limit of their vertex."""
+    """Return the sets of allowed parents within the limit of their vertex."""
     families = candidates.families
     owners = families.owners
     allowed = np.zeros((candidates.n, candidates.n), np.bool_)

@@ -19,7 +19,7 @@ from .options import (
 )
 from .shell import fail_after_printing, print_json, print_result, progress_bar, say
 
-# Options that a list of networks obeys; it has one result, whatever the seed, and is made by one
+# Options that a list of networks obeys; its result does not depend on a seed, and is made by one
 # thread.
 LISTING = {
     "best",

@@ -31,7 +31,7 @@ class Intervals(tuple[str, ...]):
 
     @property
     def bounds(self) -> list[float]:
-        """The lower bounds of the intervals but the first; none if these are no intervals."""
+        """The lower bounds of all intervals but the first; empty if they are no intervals."""
         names = self.names
         try:
             bounds = [float(name.removeprefix(">=").split("..")[0]) for name in names[1:]]

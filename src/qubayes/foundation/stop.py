@@ -136,7 +136,7 @@ class Interrupt:
 
 
 class TimeLimit:
-    """A clock that begins when it is made, and a limit of seconds; None is no limit."""
+    """A clock that begins when it is made, and a limit of seconds; None for none."""
 
     def __init__(self, seconds: float | None, now: Callable[[], float] | None = None) -> None:
         self.seconds = math.inf if seconds is None else seconds

@@ -151,53 +151,66 @@ class Learned:
 
     def report_contents(self, *, bits: bool = True) -> Report:
         """Return what the report shows of the result; without `bits` nothing of the QUBO."""
-        solution, stamp, candidates = self.solution, self.solution.stamp, self.candidates
-        score_name = (
-            stamp.score
-            if stamp.ess is None
-            else f"{stamp.score}, equivalent sample size {stamp.ess:g}"
-        )
-        if stamp.penalty is not None:
-            score_name += f", {stamp.penalty:g} times the penalty"
-        facts = ["score", "empty_score", "status", "solver", "seconds"]
-        if not solution.only_grown:  # else the bound says nothing of other parent sets
-            facts += ["bound", "gap"]
-        gains = candidates.scores[solution.choice] - candidates.base_scores
-        subsets = self.subsets.families.sizes.tolist() if bits else [None] * candidates.n
-        columns = gains.tolist(), candidates.per_vertex.tolist(), subsets
-        sections, confidence = self.provenance().items(), self.confidence
-        confidences, consensus, close = {}, None, self.alternatives
+        solution = self.solution
+        confidence = self.confidence
+        confidences = {}
+        consensus = None
         if confidence:
             confidences = confidence.of_edges(self.network)
             consensus = Consensus(confidence.samples, confidence.of_edges(confidence.consensus))
         return Report(
             network=self.network,
-            title=f"{self.source or 'Data'}: {self.dataset.n} variables, {self.dataset.rows:,} "
-            "rows",
-            outcome=Outcome(
-                score_name=score_name, **{fact: getattr(solution, fact) for fact in facts}
-            ),
-            strengths=edge_strengths(candidates, self.network.parents),
+            title=f"{self.source or 'Data'}: {self.dataset.n} variables, "
+            f"{self.dataset.rows:,} rows",
+            outcome=self._outcome(),
+            strengths=edge_strengths(self.candidates, self.network.parents),
             confidences=confidences,
             consensus=consensus,
-            close=CloseNetworks(len(close.networks), close.summary(), close.doubtful_edges())
-            if close
-            else None,
+            close=self._close_networks(),
             trace=(*solution.trace, (solution.seconds, solution.score)),
-            marginals=tuple(
-                (np.bincount(codes, minlength=arity)[:arity] / self.dataset.rows).tolist()
-                for codes, arity in zip(
-                    self.dataset.codes, self.dataset.arities.tolist(), strict=True
-                )
-            ),
+            marginals=self._marginals(),
             bits=self.bits if bits else None,
             paper_bits=self.paper_bits if bits else None,
-            vertices=tuple(VertexFacts(*row) for row in zip(*columns, strict=True)),
-            provenance={
-                name: {key: _plain(value) for key, value in values.items()}
-                for name, values in sections
-            },
+            vertices=self._vertex_facts(bits=bits),
+            provenance={name: _plain_values(its) for name, its in self.provenance().items()},
         )
+
+    def _outcome(self) -> Outcome:
+        """Return the score, its name, and how the search ended."""
+        stamp = self.solution.stamp
+        score_name = stamp.score
+        if stamp.ess is not None:
+            score_name += f", equivalent sample size {stamp.ess:g}"
+        if stamp.penalty is not None:
+            score_name += f", {stamp.penalty:g} times the penalty"
+        facts = ["score", "empty_score", "status", "solver", "seconds"]
+        if not self.solution.only_grown:  # else the bound says nothing of other parent sets
+            facts += ["bound", "gap"]
+        return Outcome(
+            score_name=score_name, **{fact: getattr(self.solution, fact) for fact in facts}
+        )
+
+    def _close_networks(self) -> CloseNetworks | None:
+        close = self.alternatives
+        if close is None:
+            return None
+        return CloseNetworks(len(close.networks), close.summary(), close.doubtful_edges())
+
+    def _marginals(self) -> tuple[list[float], ...]:
+        """Return for each variable the share of rows with each of its states."""
+        dataset = self.dataset
+        shares = []
+        for codes, arity in zip(dataset.codes, dataset.arities.tolist(), strict=True):
+            counts = np.bincount(codes, minlength=arity)[:arity]
+            shares.append((counts / dataset.rows).tolist())
+        return tuple(shares)
+
+    def _vertex_facts(self, *, bits: bool) -> tuple[VertexFacts, ...]:
+        candidates = self.candidates
+        gains = candidates.scores[self.solution.choice] - candidates.base_scores
+        subsets = self.subsets.families.sizes.tolist() if bits else [None] * candidates.n
+        rows = zip(gains.tolist(), candidates.per_vertex.tolist(), subsets, strict=True)
+        return tuple(VertexFacts(*row) for row in rows)
 
     def write_qubo(
         self, path: Path, workers: Workers | None = None, on_progress: OnProgress = silent
@@ -275,6 +288,10 @@ class Learned:
             "confidence": self.confidence.as_json(self.network) if self.confidence else None,
             "alternatives": self.alternatives and self.alternatives.as_json(),
         }
+
+
+def _plain_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _plain(value) for key, value in values.items()}
 
 
 def _plain(value: Any) -> Any:

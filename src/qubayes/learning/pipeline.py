@@ -495,7 +495,7 @@ class _Pipeline:
         return found if found and found.samples else None
 
     def end_stage(self, interrupted: bool = False) -> None:
-        """Note whether the stage was interrupted; Ctrl-C in the next stage counts anew."""
+        """Note whether the stage was interrupted; the next Ctrl-C counts as the first."""
         pressed = self.interrupt.forget()
         self.interrupted = self.interrupted or interrupted or pressed
 

@@ -37,6 +37,7 @@ from ..settings import FormulateSettings, SolveSettings
 if TYPE_CHECKING:
     from ..machines import ModelSize
     from ..qubo import Decoded, Formulation
+    from ..qubo.subsets import Subsets
 
 log = logging.getLogger("qubayes")
 _SETS_FOR_BITS = 100_000  # candidates; a QUBO of more is not made just to count its bits
@@ -292,7 +293,6 @@ def formulate_file(
     """
     interrupt = Interrupt() if interrupt is None else interrupt
     from ..qubo import Coefficients, Demand, companion_of, data_scores, formulate  # start-up time
-    from ..qubo.subsets import cover, read_subsets
 
     coefficients = Coefficients(settings.scale or {}, settings.digits, settings.precision)
     known = read_network(settings.network) if settings.network else None
@@ -306,25 +306,18 @@ def formulate_file(
         if presolved.interrupted:
             interrupt.press()
         candidates = presolved.candidates
-    data = None if settings.data is None else read(settings.data, settings.reading)
-    method, seed = settings.cover or "auto", settings.seed
+    union_scores = None
+    if settings.data is not None:
+        data = read(settings.data, settings.reading)
+        union_scores = data_scores(candidates, data, settings.chosen_score)
     formulation = formulate(
         candidates,
-        read_subsets(settings.subsets)
-        if settings.subsets
-        else cover(
-            candidates,
-            method=method,
-            seed=seed,
-            workers=workers,
-            on_progress=on_progress,
-            interrupt=interrupt,
-        ),
+        _parent_subsets(candidates, settings, workers, on_progress, interrupt),
         order=settings.order,
         penalty=settings.penalty,
-        union_scores=None if data is None else data_scores(candidates, data, settings.chosen_score),
+        union_scores=union_scores,
         coefficients=coefficients,
-        demand=Demand(known, seed=seed, seconds=settings.order_seconds),
+        demand=Demand(known, seed=settings.seed, seconds=settings.order_seconds),
         workers=workers.here if workers else None,
         on_progress=on_progress,
     )
@@ -332,6 +325,28 @@ def formulate_file(
         write_model_drawing(formulation, output)
         output = None
     return formulation, formulation.write(output, ordering=ordering) if output else None
+
+
+def _parent_subsets(
+    candidates: Candidates,
+    settings: FormulateSettings,
+    workers: Workers | None,
+    on_progress: OnProgress,
+    interrupt: Interrupt,
+) -> "Subsets":
+    """Return the parent subsets in the file that is named, or search for few of them."""
+    from ..qubo.subsets import cover, read_subsets  # start-up time
+
+    if settings.subsets:
+        return read_subsets(settings.subsets)
+    return cover(
+        candidates,
+        method=settings.cover or "auto",
+        seed=settings.seed,
+        workers=workers,
+        on_progress=on_progress,
+        interrupt=interrupt,
+    )
 
 
 def is_model(path: Path) -> bool:

@@ -44,7 +44,7 @@ class Growth:
 
     `network` is the best one so far, with its `score`; `finished` is True once rounds with the
     widest beams bring neither a new set nor a better network. `on_network` is called with each
-    better network. The search goes on from `start` if it is given."""
+    better network. The search continues from `start` if it is given."""
 
     def __init__(
         self,

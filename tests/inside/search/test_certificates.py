@@ -481,7 +481,7 @@ def test_the_commands(tmp_path, monkeypatch):
     write_candidates(random_candidates(6, 1), tmp_path / "x.jkl")
     run = CliRunner().invoke
     done = run(app, ["solve", "x.jkl", "--certificate", "proof.json", "--time-limit", "100"])
-    assert done.exit_code == 0 and "certificate written to proof.json" in done.output
+    assert done.exit_code == 0 and "proof.json   certificate" in done.output
     done = run(app, ["check", "x.jkl", "proof.json"])
     assert (
         done.exit_code == 0 and "the certificate holds: no network scores more than" in done.output

@@ -73,7 +73,7 @@ def prove(
 
 
 def _obstacle(run: Run, too_large: bool) -> str:
-    """Return why there is no proof."""
+    """Return why the proof is missing."""
     if run.over:
         return "time limit reached"
     if too_large:

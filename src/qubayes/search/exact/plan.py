@@ -22,7 +22,7 @@ class Plan(NamedTuple):
     new_sets: int = 5  # columns of each vertex that a round adds
     few_cuts: int = 50  # k = 2 and zero-half cuts are separated if fewer cuts with k = 1 are found
     least_violation: float = 1e-3  # of a cut with k = 1; ten times that for the others
-    idle_rounds: int = 8  # a cut whose weight is 0 in so many rounds is removed
+    idle_rounds: int = 8  # a cut is removed after its weight was 0 in this many rounds
     most_vertices: int = 2_000  # of a component: separation takes memory as n^2, time as n^3
 
     # Search over orders
