@@ -4,9 +4,9 @@ import os
 import re
 import subprocess
 import sys
-import textwrap
 from importlib.metadata import version
 from pathlib import Path
+from textwrap import dedent
 from xml.etree import ElementTree
 
 import pytest
@@ -44,11 +44,22 @@ def commands(page: str) -> list[str]:
     ]
 
 
+def without_time(printed: str) -> list[str]:
+    """The lines of a summary, but for that of the time."""
+    return [line for line in printed.splitlines() if not line.startswith("  time ")]
+
+
 def test_the_tutorial_runs_as_written(tmp_path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     told = {command: shell(command, tmp_path) for command in commands("tutorial.md")}
     assert len(told) >= 9
     assert sum("Proved optimal" in text for text in told.values()) >= 3
+    page = (ROOT / "docs/tutorial.md").read_text()
+    block = r"```sh\n([^`]*)\n```\n\n((?:    [^\n]*\n|\n(?=    ))+)"
+    shown = {command: dedent(printed) for command, printed in re.findall(block, page)}
+    assert len(shown) == 3
+    for command, printed in shown.items():
+        assert without_time(told[command]) == without_time(printed)
     made = {path.name for path in tmp_path.iterdir()}
     assert {
         "wine.bif",
@@ -77,7 +88,7 @@ def test_the_page_about_quality_runs_as_written(tmp_path):
     assert len(told) == 4 and "Proved optimal" in told[0]
     page = (ROOT / "docs/howto-quality.md").read_text()
     printed = re.search(r"--holdout 0.3\n```\n\n((?:    [^\n]*\n|\n(?=    ))*)", page)
-    assert textwrap.dedent(printed[1]) == told[2]
+    assert dedent(printed[1]) == told[2]
 
 
 @pytest.mark.parametrize("page", ["howto-quality.md", "howto-time-series.md"])
@@ -99,7 +110,7 @@ def test_pages_print_what_they_show(name, capsys, monkeypatch):
     names: dict[str, object] = {}
     for code, shown in re.findall(r"```python\n(.*?)```\n\n((?:    [^\n]*\n)*)", page, re.S):
         exec(compile(code, name, "exec"), names)
-        assert capsys.readouterr().out == textwrap.dedent(shown)
+        assert capsys.readouterr().out == dedent(shown)
     assert "learned" in names
 
 
