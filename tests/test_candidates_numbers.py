@@ -128,7 +128,10 @@ def test_learn_proves_the_best_network_of_numbers():
     assert whole.solution.proved and whole.solution.stamp.score == "bge"
     grown = learn(dataset, time_limit=20)
     assert grown.solution.score == pytest.approx(whole.solution.score, rel=1e-12)
-    assert grown.solution.stamp.max_parents == 3
+    assert grown.solution.stamp.max_parents == 5  # all others: the proof is about every network
+    assert grown.solution.proved and not grown.solution.scope
+    few = learn(dataset.take(np.arange(6)), time_limit=20)
+    assert few.solution.stamp.max_parents == 3
     limited = learn(dataset, 3, score="bic", knowledge=Knowledge(forbidden=[("x0", "x1")]))
     assert limited.solution.proved and ("x0", "x1") not in limited.network.edges
 

@@ -35,7 +35,7 @@ def test_results_name_the_score_and_never_auto():
     assert LearnSettings().chosen_score == Score(AUTO) and CandidateSearch().score == Score(AUTO)
     assert identify(STATES).stamp.score == "bdeu"
     found = score(GRAPH, NUMBERS)
-    assert found.score == Score("bge") and "bge score" in str(found)
+    assert found.score == Score("bge") and "(BGe)" in str(found)
     learned = learn(STATES, 1)
     assert learned.settings.score == "bdeu" and learned.solution.stamp.score == "bdeu"
     assert learned.settings.as_json()["score"] == "bdeu"

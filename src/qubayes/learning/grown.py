@@ -36,6 +36,8 @@ _ALL_SECONDS = 60.0  # for all sets of at most m parents where there is no time 
 # Growing sets of n variables takes about as long as searching this number of all sets for each of
 # them; with fewer cells than these in the table, less than half a second.
 _SETS_A_VARIABLE, _FELT = 600, 1_000_000
+# Continuous variables of which parent sets of every size are searched: half a million sets.
+_MOST_NUMBERS = 16
 _KEEP_EVERY = 1.0  # seconds between two writings of the best network
 log = logging.getLogger("qubayes")
 
@@ -78,7 +80,10 @@ class GrownStage:
         growth.run(self._until(inf if small and limit is None else _FIRST_SHARE * seconds))
         found = None
         if complete and not self._pressed():
-            most = search.max_parents if small and limit is None else self._most_parents()
+            if self._has_few_numbers():
+                most = self.dataset.n - 1
+            else:
+                most = search.max_parents if small and limit is None else self._most_parents()
             found = self._identify(most) if most else None
         if found is None and not self.interrupted:
             growth.run(self._until(_LAST_SHARE * seconds))
@@ -86,6 +91,11 @@ class GrownStage:
         self._keep(force=True)
         grown = growth.candidates()
         return grown if found is None else with_larger(found, grown)
+
+    def _has_few_numbers(self) -> bool:
+        """Return whether parent sets of every size are searched: of few continuous variables."""
+        n = self.dataset.n
+        return self.dataset.kind == "continuous" and n <= _MOST_NUMBERS and self.dataset.rows > n
 
     def _is_dear(self, most: int) -> bool:
         """Return whether growing sets takes longer than searching all of them, and is felt."""

@@ -232,10 +232,12 @@ class Score:
         """Return the error for a table of numbers and states."""
         numbers = list(dataset.numbers)
         states = [name for name in dataset.names if name not in dataset.numbers]
+        without = option("ignore", states if len(states) <= 5 else None)
         return DataError(
             f"{len(numbers)} of {dataset.n} columns are continuous, such as {numbers[0]!r}, and"
             f" {len(states)} discrete, such as {states[0]!r}, and no score takes both; cut the"
-            f" continuous ones into intervals with {option('bins', 3)}"
+            f" continuous ones into intervals with {option('bins', 3)},"
+            f" or leave out the others with {without}"
         )
 
     def _not_for(self, kind: Kind) -> SettingError:
