@@ -110,8 +110,8 @@ class GrownSets:
 class Growing:
     """Parent sets of all children of a table, grown by the `workers`.
 
-    Each method takes `stop`, which is asked between children: once it returns True, the children
-    that are left keep the sets that they have."""
+    `stop` is asked between children: once it returns True, the children that are left keep the sets
+    that they have."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Exact identification of the candidate parent sets (paper, Definition `CPS`)."""
+"""`identify`: all candidate parent sets up to a size, exactly (paper, Definition `CPS`)."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing

@@ -1,4 +1,4 @@
-"""Files and data frames to a Dataset."""
+"""`read`: a Dataset from a file, a data frame or an array."""
 
 import sys
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Networks of other packages: networkx, pgmpy, pyAgrum."""
+"""Networks to and from other packages: networkx, pgmpy, pyAgrum."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The engine of tables of states: parent sets scored by counts."""
+"""`Discrete`: the engine of discrete columns; parent sets are scored by counts."""
 
 from collections.abc import Sequence
 from functools import cached_property

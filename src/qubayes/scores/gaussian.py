@@ -1,4 +1,4 @@
-"""The engine of tables of numbers: parent sets scored by a linear Gaussian model.
+"""`Gaussian`: the engine of continuous columns; parent sets are scored by linear Gaussian models.
 
 A child is a linear function of its parents plus normal noise. All scores depend on the data by one
 matrix R: with the residual variance R(i|P) of the child i given the parents P,

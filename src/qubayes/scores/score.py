@@ -1,4 +1,4 @@
-"""Definitions of the local scores, and their values straight from the definition."""
+"""`Score`: local scores by definition; `FORMULAS` of counts; `ENGINES`: what scores which data."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

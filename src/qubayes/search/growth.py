@@ -35,7 +35,7 @@ _MANY = 1000
 OnNetwork = Callable[[Network, float], None]
 
 
-def nobody(network: Network, score: float) -> None:
+def ignore_network(network: Network, score: float) -> None:
     """Receive a better network, and do nothing."""
 
 
@@ -59,7 +59,7 @@ class Growth:
         workers: Workers | None = None,
         interrupt: Interrupt | None = None,
         on_progress: OnProgress = silent,
-        on_network: OnNetwork = nobody,
+        on_network: OnNetwork = ignore_network,
     ) -> None:
         self.network: Network | None = None
         self.score = -math.inf
