@@ -27,7 +27,7 @@ _BLOCK = 1 << 16  # rows drawn at once, so that a table with many states needs l
 def fit(
     network: Network | str | Path,
     data: Any,
-    score: Score | str | None = None,
+    score: Score | str = "auto",
     *,
     reading: ReadSettings | None = None,
     **options: Any,
@@ -69,10 +69,10 @@ def fit(
     return _fit_tables(network, dataset, estimator)
 
 
-def _estimator(score: Score | str | None) -> Score:
+def _estimator(score: Score | str) -> Score:
     """Return the score whose prior counts are used."""
     if not isinstance(score, str):
-        return score or Score()
+        return score
     try:
         return Score("loglik" if score == "ml" else score)
     except SettingError:
