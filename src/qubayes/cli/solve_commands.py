@@ -17,7 +17,7 @@ from .options import (
     made_by,
     refuse,
 )
-from .shell import fail_after_printing, print_json, print_result, progress_bar, say
+from .shell import fail_after_printing, print_json, print_result, print_written, progress_bar, say
 
 # Options that a list of networks obeys; its result does not depend on a seed, and is made by one
 # thread.
@@ -193,5 +193,6 @@ def presolve(
             kinds = ", ".join(
                 f"{kind} {before[kind]:,} -> {after[kind]:,}" for kind in ("u", "r", "z")
             )
-            say(f"bits {before['total']:,} -> {after['total']:,} ({kinds})")
+            say(f"  QUBO         bits {before['total']:,} -> {after['total']:,} ({kinds})")
+        print_written({output: "candidate parent sets that are left"})
     fail_after_printing(interrupted=presolved.interrupted and "more sets might leave in more time")

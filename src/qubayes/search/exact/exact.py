@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from ...candidates import Candidates
 from ...foundation.errors import SettingError
 from ...foundation.progress import OnProgress, silent
+from ...foundation.summary import aligned
 from ...foundation.workers import Workers
 from ..orders.anneal import Anneal
 from ..reduction import Reduced, with_required_edges, without_twins
@@ -190,16 +191,13 @@ class Presolved:
         """Return the result in a few lines for people."""
         names = self.original.names
         before, after = self.original.total, self.candidates.total
-        lines = [
-            f"{after:,} of {before:,} candidate sets are left ({self.seconds:.3g} s)",
-            f"the parents of {self.fixed} of {self.original.n} variables are known",
-        ]
+        rows = [("known", f"parents of {self.fixed} of {self.original.n} variables")]
         if self.twins:
             pairs = [f"{names[twin]} of {names[other]}" for twin, other in self.twins]
-            lines.append(f"twins: {', '.join(pairs)}")
-        best = f"the best network found scores {self.score:,.6f}"
-        lines.append(f"{best}; none scores more than {self.bound:,.6f}")
-        return lines
+            rows.append(("twins", ", ".join(pairs)))
+        best = f"{self.score:,.2f}; no network scores above {self.bound:,.2f}"
+        rows += [("best score", best), ("time", f"{self.seconds:.2f} s")]
+        return [f"{after:,} of {before:,} candidate sets are left.", "", *aligned(rows)]
 
     def restore(self, solution: Solution) -> Solution:
         """Return the solution as one of the original candidates."""
