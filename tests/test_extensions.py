@@ -46,6 +46,18 @@ def test_extensions_of_large_tables(name, n, rows, states):
             assert row[other] == pytest.approx(engine.local(child, larger), rel=1e-9)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_pairs_of_many_variables(name):
+    dataset = drawn(230, 70, 3)
+    engine = Score(name).engine(dataset)
+    found = engine.pairs(np.array([0, 229]))
+    for row, child in zip(found, (0, 229), strict=True):
+        for parent in range(0, 230, 7):
+            members = [] if parent == child else [parent]
+            assert row[parent] == pytest.approx(engine.local(child, members), rel=1e-9)
+        assert row[child] == pytest.approx(engine.local(child, []), rel=1e-9)
+
+
 def test_no_set_grows_beyond_the_largest_table():
     dataset = drawn(6, 80, 3)
     sets = padded([[], [0], [0, 1], [0, 1, 2]])

@@ -231,3 +231,11 @@ def test_an_order_of_variables_holds():
     found.run()
     ancestors = nx.ancestors(nx.DiGraph(found.network.edges), first) if found.network.edges else ()
     assert last not in ancestors
+
+
+def test_a_network_that_is_given_is_not_lost_without_time():
+    dataset = sample()
+    best = grown(dataset)
+    again = grown(dataset, left=calls(1), start=best.network)
+    assert again.score == pytest.approx(best.score, rel=1e-9)
+    assert again.solution().score == again.score

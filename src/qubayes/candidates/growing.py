@@ -147,10 +147,12 @@ class Growing:
                 its.add(_NOTHING, its.scan(self.engine, _NOTHING, its.pool), 1)
 
     def include(self, parents: Sequence[Sequence[int]]) -> None:
-        """Make the sets of a network known, as far as they are allowed, and their neighbours."""
+        """Make the sets of a network known, as far as they are allowed, and their neighbours.
+
+        This does not ask `stop`: a network that is given is not to be lost."""
         for its, given in zip(self.children, parents, strict=True):
             its.widen([v for v in given if v not in its.barred and v not in its.pool])
-        self.around(parents)
+        self._each(_around, (parents,), stops=False)
 
     def beam(self, width: int, patience: int = 1) -> None:
         """Add parents one by one, with the best `width` sets of each size.
@@ -174,7 +176,9 @@ class Growing:
         found = in_order(names, np.concatenate(owners), sizes, members, scores, stamp)
         return with_order(found, self._before)
 
-    def _each(self, task: Callable[..., None], details: tuple[Any, ...]) -> None:
+    def _each(
+        self, task: Callable[..., None], details: tuple[Any, ...], *, stops: bool = True
+    ) -> None:
         """Do a task for each child, in blocks."""
         n = len(self.children)
         blocks = [self.children[first : first + _CHILDREN] for first in range(0, n, _CHILDREN)]
@@ -182,7 +186,7 @@ class Growing:
         for block, grown in finished:
             first = block * _CHILDREN
             self.children[first : first + len(grown)] = grown
-            if self.stop():
+            if stops and self.stop():
                 finished.close()
                 return
 

@@ -4,8 +4,9 @@ A candidate set beats each of its proper subsets (paper, Definition `CPS`). Only
 given compete. The 2^k - 1 proper subsets of a set of k parents are looked up in a hash table;
 where they far outnumber the sets of its vertex, the set is compared with each of those instead."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -52,21 +53,40 @@ def with_order(candidates: Candidates, before: Sequence[tuple[int, int]]) -> Can
 
 
 def with_larger(candidates: Candidates, grown: Candidates) -> Candidates:
-    """Return all sets of at most m parents, and the larger grown sets that beat them all."""
+    """Return all sets of at most m parents, and the larger grown sets that beat all of these.
+
+    No kernel is needed: a larger set is never contained in one of the others, and grown sets beat
+    their grown subsets already."""
     most = candidates.stamp.max_parents or 0
     own, others = candidates.plain or candidates, grown.plain or grown
-    larger = np.flatnonzero(others.families.set_sizes > most)
-    if not len(larger):
-        return replace(candidates, stamp=replace(candidates.stamp, grown=0))
-    families = others.families.chosen(larger)
-    lists = [[*own.of(vertex)] for vertex in range(own.n)]
-    for vertex, sets in enumerate(lists):
-        first, last = families.vertex_start[vertex : vertex + 2].tolist()
-        scores = others.scores[larger[first:last]].tolist()
-        sets += zip(families.sets_at(range(first, last)), scores, strict=True)
-    found = prune(own.names, lists)
-    count = int((found.families.set_sizes > most).sum())
-    return replace(found, stamp=replace(candidates.stamp, grown=count))
+    larger: list[tuple[int, VertexSet, float]] = []
+    for vertex in range(own.n):
+        known = dict(own.of(vertex))
+        margin = tolerance(known[own.base(vertex)])
+        for members, score in others.of(vertex):
+            if len(members) > most and _beats_smaller(members, score - margin, known, most):
+                larger.append((vertex, members, score))
+    families = own.families
+    added = [members for _, members, _ in larger]
+    return in_order(
+        own.names,
+        np.concatenate([families.owners, np.array([v for v, _, _ in larger], np.int64)]),
+        np.concatenate([families.set_sizes, np.array(list(map(len, added)), np.int64)]),
+        np.concatenate([families.members, np.array(list(chain(*added)), np.int32)]),
+        np.concatenate([own.scores, np.array([score for _, _, score in larger])]),
+        replace(candidates.stamp, grown=len(larger)),
+    )
+
+
+def _beats_smaller(
+    members: VertexSet, score: float, known: Mapping[VertexSet, float], most: int
+) -> bool:
+    """Return whether the score exceeds that of every known subset of at most this size."""
+    for size in range(most + 1):
+        for subset in combinations(members, size):
+            if known.get(subset, -np.inf) >= score:
+                return False
+    return True
 
 
 def restrict(candidates: Candidates, knowledge: Knowledge) -> Candidates:

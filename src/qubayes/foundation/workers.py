@@ -158,6 +158,10 @@ def _send(shared: object, client: Any) -> Any:
         return client.scatter([shared], hash=False, broadcast=True)[0]
     except KeyError as error:  # the scheduler looks for a worker that has just died
         raise _workers_died() from error
+    except OSError as error:  # of the connection to a worker, or to the scheduler
+        if client.status != "running":
+            raise
+        raise _workers_died() from error
 
 
 def _result(future: Any) -> Any:

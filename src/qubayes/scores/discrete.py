@@ -20,6 +20,11 @@ from .extensions import (
 from .pairs import Bitmaps, bitmaps, score_pairs
 from .score import OBSERVED, Score, local_score
 
+# With at most this number of variables, pairs are scored as extensions of the empty set: that is as
+# fast, and saves the compilation of a kernel.
+_FEW = 200
+_NOTHING = np.zeros((1, 0), np.int32)  # the empty set
+
 
 class Discrete:
     """Scores parent sets of a table whose columns are all discrete (an `Engine`)."""
@@ -68,6 +73,12 @@ class Discrete:
     def pairs(self, children: Ints) -> Floats:
         """(children, n) scores with each single parent; with the child itself: without parents."""
         scores = np.empty((len(children), self.n))
+        if self.n <= _FEW:
+            for row, child in zip(scores, children.tolist(), strict=True):
+                found = self.extensions(child, _NOTHING, None)[0]
+                row[:] = found[:-1]
+                row[child] = found[-1]
+            return scores
         widest = int(self._states.max(initial=1))
         score_pairs(
             children,
