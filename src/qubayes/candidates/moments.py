@@ -75,11 +75,13 @@ class Scratch(NamedTuple):
 
 
 def bytes_of_tables(n: int, max_parents: int) -> int:
-    """Return the most bytes that the tables of the search take."""
+    """Return the most bytes that the tables of the search take, and the list of prefixes."""
     largest = 0
     for size in range(1, max_parents + 1):
+        below = comb(n, size - 1)
         above = comb(n, size) if size < max_parents else 0
-        largest = max(largest, 8 * n * (comb(n, size - 1) + above))
+        # 64-bit members while the list is made, then 32-bit ones
+        largest = max(largest, 8 * n * (below + above) + 12 * size * below)
     return largest
 
 
