@@ -198,7 +198,7 @@ class ReadSettings:
     numbers: Annotated[
         Numbers,
         Option(
-            "Keep numbers with fractions (Gaussian scores), cut them into intervals, or refuse them.",
+            "Keep columns of fractions (Gaussian scores), cut them into intervals, or refuse them.",
             metavar="gaussian|bins|error",
             given_as=str,
         ),
