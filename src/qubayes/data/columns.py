@@ -82,14 +82,7 @@ def _with_kinds(columns: Sequence[Column], settings: ReadSettings) -> list[Colum
     """Return the columns, each with the answer to whether it is kept as numbers.
 
     Numbers with fractions are, and beside these whole numbers with many values, too."""
-    undecided: dict[str, AnyArray | list[int]] = {}
-    if settings.numbers == "gaussian" and not isinstance(settings.bins, int):
-        for column in columns:
-            open_ = column.continuous is None and column.declared is None
-            if open_ and _own_bins(column.name, settings) is None:
-                numbers = _present_numbers(column)
-                if numbers is not None:
-                    undecided[column.name] = numbers
+    undecided = _undecided(columns, settings)
     fractions = {name for name, numbers in undecided.items() if not _are_whole(numbers)}
     given = any(column.continuous for column in columns)
     decided = {column.name: column for column in columns}
@@ -99,6 +92,24 @@ def _with_kinds(columns: Sequence[Column], settings: ReadSettings) -> list[Colum
             _check_measured(decided[name], numbers)
             decided[name] = decided[name]._replace(continuous=True)
     return list(decided.values())
+
+
+def _undecided(
+    columns: Sequence[Column], settings: ReadSettings
+) -> dict[str, AnyArray | list[int]]:
+    """Return the different numbers of the columns that may be kept as numbers, by name."""
+    found: dict[str, AnyArray | list[int]] = {}
+    if settings.numbers != "gaussian" or isinstance(settings.bins, int):
+        return found
+    for column in columns:
+        if column.continuous is not None or column.declared is not None:
+            continue
+        if _own_bins(column.name, settings) is not None:
+            continue
+        numbers = _present_numbers(column)
+        if numbers is not None:
+            found[column.name] = numbers
+    return found
 
 
 def _present_numbers(column: Column) -> AnyArray | list[int] | None:
