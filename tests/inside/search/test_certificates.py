@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import json
 import math
+import re
 import subprocess
 import sys
 from contextlib import suppress
@@ -458,7 +459,7 @@ def test_the_score_may_differ_by_the_rounding_of_the_solver(total):
 
 def test_the_checker_stands_alone():
     source = Path(checker.__file__).read_text()
-    assert source.count("\n") <= 450
+    assert source.count("\n") <= 460
     imported = [
         node
         for node in ast.walk(ast.parse(source))
@@ -529,7 +530,7 @@ def test_a_certificate_of_renamed_or_restricted_scores(tmp_path, monkeypatch):
     ):
         run = CliRunner().invoke
         done = run(app, ["solve", *options, "--certificate", "proof.json", "--time-limit", "100"])
-        assert done.exit_code == 0 and "about the scores in proof.jkl" in done.output
+        assert done.exit_code == 0 and re.search(r"proof\.jkl +its scores", done.output)
         done = run(app, ["check", "proof.jkl", "proof.json"])
         assert done.exit_code == 0 and "the certificate holds" in done.output
         certificate = json.loads(Path("proof.json").read_text())
