@@ -16,6 +16,34 @@ MODES = [("chordal", "tight"), ("scc", "paper"), ("scc", "tight"), ("chordal", "
 MOST_BITS = 18
 
 
+def s(*members: int) -> frozenset[int]:
+    return frozenset(members)
+
+
+# (scores, subsets or None) in which a penalty of that kind is needed up to its bound
+TIGHT = {
+    "edges": ([{s(): -20.0, s(1): -10.0}, {s(): -20.0, s(0): -12.0}], None),
+    "triangles": (
+        [{s(): -20.0, s(2): -10.0}, {s(): -20.0, s(0): -10.0}, {s(): -20.0, s(1): -10.0}],
+        None,
+    ),
+    "required": ([{s(): -20.0, s(1): -10.0}, {s(0): -20.0}], None),
+    "at_most_two, a z bit": (
+        [
+            {s(): -20.0, s(1, 2): -10.0, s(1, 3): -10.0, s(2, 3): -10.0},
+            {s(): 0.0},
+            {s(): 0.0},
+            {s(): 0.0},
+        ],
+        [[(1,), (2,), (3,)], [], [], []],
+    ),
+    "at_most_two, unused pairs": (
+        [{s(): -20.0, s(1, 2): -10.0, s(2, 3): -10.0}, {s(): 0.0}, {s(): 0.0}, {s(): 0.0}],
+        [[(1,), (2,), (3,)], [], [], []],
+    ),
+}
+
+
 def random_scores(
     random: np.random.Generator, n: int, largest: int, density: float = 0.3, required: int = 0
 ) -> list[dict[Set, float]]:

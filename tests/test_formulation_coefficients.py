@@ -7,7 +7,15 @@ import polars
 import pytest
 from typer.testing import CliRunner
 
-from formulation_cases import candidates_of, random_scores, split_subsets, state_of, whole_subsets
+from formulation_cases import (
+    TIGHT,
+    all_energies,
+    candidates_of,
+    random_scores,
+    split_subsets,
+    state_of,
+    whole_subsets,
+)
 from qubayes import QubayesError
 from qubayes.candidates import Candidates, CandidateSearch, Stamp, identify, write_candidates
 from qubayes.cli import app
@@ -17,7 +25,6 @@ from qubayes.qubo import Coefficients, data_scores, decode, encode_sets, energy,
 from qubayes.qubo.subsets import cover, write_subsets
 from qubayes.scores import Score, local_score
 from reference import energies as reference
-from test_formulation_minimum import TIGHT, all_energies
 from test_formulation_paper import paper_energy_of, paper_problem
 
 

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from formulation_cases import (
+    TIGHT,
     all_energies,
     candidates_of,
     formulations,
+    s,
     subsets_of,
     whole_subsets,
 )
@@ -18,33 +20,6 @@ from qubayes.qubo import Formulation, Qubo, formulate
 from qubayes.qubo.assembly import assemble
 from qubayes.qubo.penalties import MARGIN, excess_bound, third_gain, vertex_gains
 from reference import energies as reference
-
-
-def s(*members: int) -> frozenset[int]:
-    return frozenset(members)
-
-
-TIGHT = {
-    "edges": ([{s(): -20.0, s(1): -10.0}, {s(): -20.0, s(0): -12.0}], None),
-    "triangles": (
-        [{s(): -20.0, s(2): -10.0}, {s(): -20.0, s(0): -10.0}, {s(): -20.0, s(1): -10.0}],
-        None,
-    ),
-    "required": ([{s(): -20.0, s(1): -10.0}, {s(0): -20.0}], None),
-    "at_most_two, a z bit": (
-        [
-            {s(): -20.0, s(1, 2): -10.0, s(1, 3): -10.0, s(2, 3): -10.0},
-            {s(): 0.0},
-            {s(): 0.0},
-            {s(): 0.0},
-        ],
-        [[(1,), (2,), (3,)], [], [], []],
-    ),
-    "at_most_two, unused pairs": (
-        [{s(): -20.0, s(1, 2): -10.0, s(2, 3): -10.0}, {s(): 0.0}, {s(): 0.0}, {s(): 0.0}],
-        [[(1,), (2,), (3,)], [], [], []],
-    ),
-}
 
 
 def lowered(formulation: Formulation, **factors: float) -> Qubo:
