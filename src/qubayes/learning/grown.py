@@ -29,9 +29,10 @@ from ..search import Growth
 from ..search.growth import NARROW, WIDE
 from ..settings import DEFAULT_SECONDS, LearnSettings
 
-# Shares of the time limit: to grow sets before others are looked at; for all sets of at most m
-# parents, by the forecast; and the time when this search is given up. The solver has the rest.
-_FIRST_SHARE, _ALL_SHARE, _LAST_SHARE = 0.25, 0.4, 0.85
+# Shares of the time limit.
+_FIRST_SHARE = 0.25  # to grow sets before others are looked at
+_ALL_SHARE = 0.4  # for all sets of at most m parents, by the forecast
+_LAST_SHARE = 0.85  # when this search, or growing, is given up; the solver has the rest
 _ALL_SECONDS = 60.0  # for all sets of at most m parents where there is no time limit
 # Growing sets of n variables takes about as long as searching this number of all sets for each of
 # them; with fewer cells than these in the table, less than half a second.
@@ -67,30 +68,54 @@ class GrownStage:
 
     def find(self) -> Candidates:
         """Return the grown sets, with all sets of at most m parents if these fit the time."""
-        search, limit = self.settings.search, self.settings.time_limit
-        seconds = DEFAULT_SECONDS if limit is None else limit
-        discrete = self.dataset.kind == "discrete"
-        complete = not discrete or search.score.is_formula  # there is a search of all sets
-        small = complete and not is_large(self.dataset, search, inf)
-        growth = self._growth(NARROW if small and discrete else WIDE)
-        if small and discrete and self._is_dear(search.max_parents):
-            found = self._identify(search.max_parents)
+        growth = self._growth(NARROW if self._small and self._discrete else WIDE)
+        found = None
+        if self._small and self._discrete and self._is_dear(self.settings.search.max_parents):
+            found = self._identify(self.settings.search.max_parents)
             if found is not None:
                 return found
-        growth.run(self._until(inf if small and limit is None else _FIRST_SHARE * seconds))
-        found = None
-        if complete and not self._pressed():
-            if self._has_few_numbers():
-                most = self.dataset.n - 1
-            else:
-                most = search.max_parents if small and limit is None else self._most_parents()
-            found = self._identify(most) if most else None
+        unlimited = self._small and self.settings.time_limit is None
+        growth.run(self._until(inf if unlimited else _FIRST_SHARE * self._seconds))
+        most = 0 if self._pressed() else self._most_to_search()
+        if most:
+            found = self._identify(most)
         if found is None and not self.interrupted:
-            growth.run(self._until(_LAST_SHARE * seconds))
+            growth.run(self._until(_LAST_SHARE * self._seconds))
             self._pressed()
         self._keep(force=True)
         grown = growth.candidates()
         return grown if found is None else with_larger(found, grown)
+
+    @property
+    def _discrete(self) -> bool:
+        """Whether all columns are discrete."""
+        return self.dataset.kind == "discrete"
+
+    @property
+    def _complete(self) -> bool:
+        """Whether there is a search of all sets for this score."""
+        return not self._discrete or self.settings.search.score.is_formula
+
+    @property
+    def _small(self) -> bool:
+        """Whether all sets can be searched without a forecast."""
+        return self._complete and not is_large(self.dataset, self.settings.search, inf)
+
+    @property
+    def _seconds(self) -> float:
+        """The time limit, or the seconds that a solver has without one."""
+        limit = self.settings.time_limit
+        return DEFAULT_SECONDS if limit is None else limit
+
+    def _most_to_search(self) -> int:
+        """Return the number of parents of which all sets are searched; 0 if this is not done."""
+        if not self._complete:
+            return 0
+        if self._has_few_numbers():
+            return self.dataset.n - 1
+        if self._small and self.settings.time_limit is None:
+            return self.settings.search.max_parents
+        return self._most_parents()
 
     def _has_few_numbers(self) -> bool:
         """Return whether parent sets of every size are searched: of few continuous variables."""
