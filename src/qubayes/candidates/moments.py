@@ -352,69 +352,120 @@ def _scan_children(
 ) -> int:
     """Write the children that have prefix and x as a candidate set; return how many are written."""
     held = len(prefix)
-    n = len(scratch.residuals)
     given = scratch.partial[max(held - 1, 0)]
     of_last = given[prefix[held - 1] if held else 0]
     of_x = given[x]
     own = of_x[x] - of_last[x] * of_last[x] * pivot
-    bests, bars, residuals = scratch.bests, scratch.bars, scratch.residuals
-    for i in range(n):
-        bests[i] = of_prefix[i]
-    for place in range(held):
-        of_subset = step.thresholds[scratch.bases[place] + x]
-        for i in range(n):
-            bests[i] = min(bests[i], of_subset[i])
-    rank = 0
-    if len(above):
-        rank = step.binomials[held + 1, 0] - n + x
-        for place in range(held):
-            rank -= step.binomials[held + 1 - place, prefix[place] + 1]
-        row = above[rank]
-        for i in range(n):
-            row[i] = bests[i]
+    rank = _set_bests(x, prefix, of_prefix, step, scratch, above)
     if not own > step.least[x]:  # x is a function of the prefix: no set has both
         return count
     logs = np.log(own)
     if held:
         logs += scratch.logs[held - 1] - np.log(pivot)
     scale = np.exp(-step.determinant * logs / step.weight)
-    for i in range(n):
-        bars[i] = scale * bests[i]
-    if len(step.priors):
-        for i in range(n):
-            bars[i] *= scratch.of_prefix[i] * step.priors[x, i]
+    _set_bars(x, scale, step, scratch)
     slope = of_last[x] * pivot
     inverse = 1.0 / own
-    hits = 0
-    for i in range(n):
-        covariance = of_x[i] - slope * of_last[i]
-        hits += residuals[i] - covariance * covariance * inverse < bars[i]
-    if hits == 0:
+    if not _any_below(of_x, of_last, slope, inverse, scratch):
         return count
-    for i in range(n):
+    for i in range(len(scratch.residuals)):
         covariance = of_x[i] - slope * of_last[i]
-        left = residuals[i] - covariance * covariance * inverse
-        if i == x or not left < bars[i] or not left > step.least[i]:
+        left = scratch.residuals[i] - covariance * covariance * inverse
+        better = left < scratch.bars[i]
+        if not better or i == x or not left > step.least[i]:
             continue
         if not _is_allowed(i, prefix, x, constraints):
             continue
         if len(above):
-            unit = scale
-            if len(step.priors):
-                unit *= scratch.of_prefix[i] * step.priors[x, i]
-            above[rank, i] = left / unit
-        if not left < bars[i] * step.margins[i]:
-            continue
-        if count < len(found.scores):
+            above[rank, i] = left / _unit(i, x, scale, step, scratch)
+        if left < scratch.bars[i] * step.margins[i]:
             score = step.constant - 0.5 * step.weight * np.log(left)
             score -= 0.5 * step.determinant * logs
-            found.families[count, 0] = i
-            for place in range(held):
-                found.families[count, place + 1] = prefix[place]
-            found.families[count, held + 1] = x
-            found.scores[count] = score + _priors(i, prefix, x, constraints)
-        count += 1
+            _keep(i, prefix, x, score, constraints, found, count)
+            count += 1
     return count
+
+
+@inlined
+def _set_bests(
+    x: int,
+    prefix: SmallInts,
+    of_prefix: Floats,
+    step: SizeStep,
+    scratch: Scratch,
+    above: Floats,
+) -> int:
+    """Set the least thresholds of the subsets, also in the next size's table; return their row."""
+    held = len(prefix)
+    n = len(scratch.bests)
+    bests = scratch.bests
+    for i in range(n):
+        bests[i] = of_prefix[i]
+    for place in range(held):
+        of_subset = step.thresholds[scratch.bases[place] + x]
+        for i in range(n):
+            bests[i] = min(bests[i], of_subset[i])
+    if len(above) == 0:
+        return 0
+    rank = step.binomials[held + 1, 0] - n + x
+    for place in range(held):
+        rank -= step.binomials[held + 1 - place, prefix[place] + 1]
+    row = above[rank]
+    for i in range(n):
+        row[i] = bests[i]
+    return int(rank)
+
+
+@inlined
+def _set_bars(x: int, scale: float, step: SizeStep, scratch: Scratch) -> None:
+    """Set what the residual variance of each child must be below."""
+    bars = scratch.bars
+    for i in range(len(bars)):
+        bars[i] = scale * scratch.bests[i]
+    if len(step.priors):
+        for i in range(len(bars)):
+            bars[i] *= scratch.of_prefix[i] * step.priors[x, i]
+
+
+@inlined
+def _any_below(
+    of_x: Floats, of_last: Floats, slope: float, inverse: float, scratch: Scratch
+) -> bool:
+    """Return whether the residual variance of any child is below its bar."""
+    hits = 0
+    for i in range(len(scratch.bars)):  # counted to the end: so the loop runs on vectors
+        covariance = of_x[i] - slope * of_last[i]
+        hits += scratch.residuals[i] - covariance * covariance * inverse < scratch.bars[i]
+    return hits > 0
+
+
+@inlined
+def _unit(child: int, x: int, scale: float, step: SizeStep, scratch: Scratch) -> float:
+    """Return by what a residual variance is divided to make a threshold of it."""
+    if len(step.priors) == 0:
+        return scale
+    return float(scale * (scratch.of_prefix[child] * step.priors[x, child]))
+
+
+@inlined
+def _keep(
+    child: int,
+    prefix: SmallInts,
+    x: int,
+    score: float,
+    constraints: Constraints,
+    found: Block,
+    place: int,
+) -> None:
+    """Put the set and its score in their place, if there is room."""
+    if place < len(found.scores):
+        held = len(prefix)
+        family = found.families[place]
+        family[0] = child
+        for number in range(held):
+            family[number + 1] = prefix[number]
+        family[held + 1] = x
+        found.scores[place] = score + _priors(child, prefix, x, constraints)
 
 
 @inlined
