@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .scores import Score
     from .search import Limits, Solver
 
-Missing: TypeAlias = Literal["error", "drop", "state"]
+Missing: TypeAlias = Literal["error", "drop", "state", "rows", "impute"]
 Numbers: TypeAlias = Literal["gaussian", "bins", "error"]
 BinMethod: TypeAlias = Literal["quantile", "width"]
 DataFormat: TypeAlias = Literal["csv", "tsv", "parquet", "arrow", "gobnilp", "fimi"]
@@ -113,6 +113,17 @@ SubsetsFile = Annotated[
     Option("Read the parent subsets from this .qbs file instead of finding them.", ("--subsets",)),
 ]
 
+
+class CellTable:
+    """A table of truth values, one for each cell of the data; equal to itself only."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+    def __repr__(self) -> str:
+        return "a table of truth values"
+
+
 DEFAULT_SECONDS = 10.0  # for the solver
 DEFAULT_PARENTS = 3
 
@@ -176,7 +187,9 @@ def limits_of(time_limit: float | None, moves: int | None, seed: int) -> "Limits
 class ReadSettings:
     """Settings of `read`: missing values, continuous columns, declared states.
 
-    missing : "error", or "drop" the rows with missing values, or make missing a "state" of its own.
+    missing : "error", or "drop" the rows with missing values, or make missing a "state" of its own;
+        "rows" scores each variable and its parents on the rows that have all their values, "impute"
+        also draws the missing values from the network while it is learned.
     numbers : columns of numbers with fractions: "gaussian" keeps the numbers, "bins" cuts them into
         three intervals unless `bins` says otherwise, "error" refuses them.
     bins : number of intervals, for every column of numbers that are not codes; or by name of
@@ -185,13 +198,17 @@ class ReadSettings:
     arities : declared states: a .bif network, a .json file, or a mapping from names of columns.
     ignore : names of columns that are left out; one name, or several with commas.
     format : of a file; by default from its ending (and, for .dat, its content).
+    interventions : which variables an experiment set: the name of a column that holds the name of
+        the variable in each row (several with ";" between them, empty for none); or truth values by
+        name of column, as a data frame or an array of the shape of the data.
     """
 
     missing: Annotated[
         Missing,
         Option(
-            "Refuse missing values, drop their rows, or treat 'missing' as a state.",
-            metavar="error|drop|state",
+            "Refuse missing values, drop their rows, make 'missing' a state, score what rows "
+            "have, or impute.",
+            metavar="error|drop|state|rows|impute",
             given_as=str,
         ),
     ] = "error"
@@ -239,6 +256,14 @@ class ReadSettings:
             given_as=str | None,
         ),
     ] = None
+    interventions: Annotated[
+        Any,
+        Option(
+            "Name the column that says which variable an experiment set in each row (A;B: two).",
+            metavar="COLUMN",
+            given_as=str | None,
+        ),
+    ] = field(default=None, metadata={"plain": None})
 
     def __post_init__(self) -> None:
         kinds = {
@@ -257,6 +282,8 @@ class ReadSettings:
         else:
             _check_bins(self.bins, bounds_too=False)
         object.__setattr__(self, "ignore", self._names_to_ignore())
+        if not isinstance(self.interventions, str | CellTable | None):
+            object.__setattr__(self, "interventions", CellTable(self.interventions))
 
     def _names_to_ignore(self) -> tuple[str, ...]:
         from .foundation.files import shown
@@ -469,11 +496,15 @@ class LearnSettings:
 
         most = min(self.search.max_parents, dataset.n - 1)
         score = self.chosen_score.on(dataset)
+        reading = None if isinstance(data, Dataset) else self.reading
+        if reading is not None and isinstance(reading.interventions, CellTable):
+            # the data hold them
+            reading = replace(reading, interventions=repr(reading.interventions))
         return replace(
             self,
             max_parents=most,
             score=score.name if isinstance(self.score, str) else score,
-            reading=None if isinstance(data, Dataset) else self.reading,
+            reading=reading,
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from ..foundation.arrays import AnyArray, Bools, Floats, Ints, frozen
 from ..foundation.errors import DataError, option, some
 from ..foundation.files import shown
 from ..settings import ReadSettings
+from .cells import MissingCells
 from .dataset import (
     MISSING_STATE,
     MISSING_TOKENS,
@@ -54,14 +55,24 @@ class Column(NamedTuple):
 
 
 def encode(
-    columns: Sequence[Column], settings: ReadSettings, arities_from: str, dropped: int = 0
+    columns: Sequence[Column],
+    settings: ReadSettings,
+    arities_from: str,
+    dropped: int = 0,
+    missing: MissingCells | None = None,
 ) -> Dataset:
     """Return the columns as one array of codes, with the states that each declares or shows.
 
-    Those of continuous columns are 0; their numbers stand beside them."""
+    Those of continuous columns are 0; their numbers stand beside them. Cells that are `missing`
+    have the code 0, or no number."""
     columns = _with_kinds(columns, settings)
-    numbers = {each.name: _cells(each) for each in columns if each.continuous}
-    found = {each.name: _states(each, settings) for each in columns if not each.continuous}
+    may_lack = missing is not None
+    numbers = {each.name: _cells(each, may_lack=may_lack) for each in columns if each.continuous}
+    found = {}
+    for i, each in enumerate(columns):
+        if not each.continuous:
+            lacks = missing is not None and bool(missing.mask[i].any())
+            found[each.name] = _states(each, settings, lacks=lacks)
     states = tuple(found[each.name][0] if each.name in found else () for each in columns)
     codes: AnyArray = np.zeros((len(columns), len(columns[0].codes)), dtype=code_type(states))
     values = {}
@@ -75,7 +86,8 @@ def encode(
         if own is not None:
             values[column.name] = own
     names = tuple(column.name for column in columns)
-    return Dataset(names, states, frozen(codes), arities_from, dropped, values, numbers)
+    cells = frozen(codes)
+    return Dataset(names, states, cells, arities_from, dropped, values, numbers, missing=missing)
 
 
 def _with_kinds(columns: Sequence[Column], settings: ReadSettings) -> list[Column]:
@@ -130,13 +142,13 @@ def _check_measured(column: Column, numbers: AnyArray | Sequence[int]) -> None:
         _warn_of_identifier(name, rows)
 
 
-def _cells(column: Column) -> Floats:
-    """Return (rows,) the numbers of a continuous column; raise if one is missing."""
+def _cells(column: Column, *, may_lack: bool) -> Floats:
+    """Return (rows,) the numbers of a continuous column; raise if one is missing and may not."""
     cells = cells_of(column)
-    if np.isnan(cells).any():
+    if np.isnan(cells).any() and not may_lack:
         raise DataError(
             f"column {column.name!r} is continuous, and a missing value is no state of it;"
-            f" drop these rows with {option('missing', 'drop')}, or cut the column into intervals"
+            f" use {option('missing', 'impute')}, or cut the column into intervals"
             f" with {option('bins', {column.name: ADVISED_BINS})}"
         )
     return frozen(cells)
@@ -269,6 +281,28 @@ def missing_values(column: Column) -> Bools:
     return np.array([*(value in tokens for value in column.distinct), True])
 
 
+def missing_cells(
+    columns: Sequence[Column], settings: ReadSettings, with_state: Container[str] = ()
+) -> MissingCells | None:
+    """Return the missing cells if the settings keep them without a value; None if there are none.
+
+    In the columns `with_state` missing values are a state."""
+    if settings.missing not in ("rows", "impute"):
+        return None
+    mask: Bools = np.zeros((len(columns), len(columns[0].codes)), dtype=np.bool_)
+    for i, column in enumerate(columns):
+        if column.name not in with_state:
+            mask[i] = missing_values(column)[column.codes]
+    if not mask.any():
+        return None
+    if mask.all(axis=1).any():
+        name = columns[int(np.argmax(mask.all(axis=1)))].name
+        raise DataError(
+            f"column {name!r} has no value in any row; leave it out with {option('ignore', [name])}"
+        )
+    return MissingCells(frozen(mask), settings.missing)
+
+
 def complete_rows(
     columns: list[Column], settings: ReadSettings, with_state: Container[str] = ()
 ) -> list[Column]:
@@ -276,7 +310,7 @@ def complete_rows(
 
     The settings say which. In the columns `with_state`, missing values are a state: they are not
     refused, but dropped where the settings say so."""
-    if settings.missing == "state":
+    if settings.missing in ("state", "rows", "impute"):
         return columns
     lost: Bools = np.zeros(len(columns[0].codes), dtype=np.bool_)
     counts: dict[str, int] = {}
@@ -296,27 +330,34 @@ def complete_rows(
         more = f" and {len(counts) - 10} more columns" if len(counts) > 10 else ""
         raise DataError(
             f"missing values in {lost_rows} of {rows} rows, column (rows): {listed}{more};"
-            f" drop these rows with {option('missing', 'drop')}, or make missing a state with"
+            f" learn with {option('missing', 'impute')}, which draws them from the network, drop"
+            f" these rows with {option('missing', 'drop')}, or make missing a state with"
             f" {option('missing', 'state')}"
         )
     if lost_rows == rows:
         raise DataError(
             f"all {rows} rows have missing values, so none is left;"
-            f" give {option('missing', 'state')}, or leave out a column with {option('ignore')}"
+            f" give {option('missing', 'impute')}, or leave out a column with {option('ignore')}"
         )
     return [column._replace(codes=column.codes[~lost]) for column in columns]
 
 
-def _states(column: Column, settings: ReadSettings) -> tuple[tuple[str, ...], Ints]:
+def _states(
+    column: Column, settings: ReadSettings, *, lacks: bool = False
+) -> tuple[tuple[str, ...], Ints]:
     """Return the names of the states in a stable order; (distinct + 1,) the state of each value.
 
-    Values that do not occur have the state -1."""
+    Values that do not occur have the state -1. If the column `lacks` values, these have the code
+    0, and there is no state for them."""
     counts = np.bincount(column.codes, minlength=len(column.distinct) + 1)
     missing = missing_values(column)
     present = np.flatnonzero((counts > 0) & ~missing)
     names, codes = _states_of_present(column, present, counts[present], settings)
     lookup = np.full(len(counts), -1, dtype=np.int64)
     lookup[present] = codes
+    if lacks:
+        lookup[missing] = 0
+        return names, lookup
     # rows with missing values have been refused or dropped before, unless missing is to be a state
     if counts[missing].any():
         names = _with_missing_state(column, names, codes)

@@ -13,10 +13,11 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
-from ..foundation.arrays import AnyArray, Floats, Ints, frozen
+from ..foundation.arrays import AnyArray, Bools, Floats, Ints, frozen
 from ..foundation.environment import optional
 from ..foundation.errors import DataError, FormatError, option, some
 from ..foundation.files import replacing
+from .cells import MissingCells, any_of
 
 Kind = Literal["discrete", "continuous", "mixed"]
 # a variable with more is an identifier or a measurement, not a discrete variable
@@ -50,6 +51,9 @@ class Dataset:
     values: Mapping[str, AnyArray] = field(default_factory=dict, repr=False, compare=False)
     # By name, the cells of each continuous variable.
     numbers: Mapping[str, Floats] = field(default_factory=dict, repr=False, compare=False)
+    # Cells that had no value, and (n, rows) cells that an experiment set.
+    missing: MissingCells | None = field(default=None, repr=False, compare=False)
+    interventions: Bools | None = field(default=None, repr=False, compare=False)
 
     @property
     def n(self) -> int:
@@ -73,6 +77,23 @@ class Dataset:
             return "discrete"
         return "continuous" if len(self.numbers) == self.n else "mixed"
 
+    @property
+    def has_gaps(self) -> bool:
+        """Whether cells are missing, and not filled with values."""
+        return self.missing is not None and self.missing.treatment != "filled"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every family is scored on all rows: no gaps, no experiments."""
+        return self.interventions is None and not self.has_gaps
+
+    def observed(self, family: Ints) -> Bools:
+        """(rows,) whether all variables of the family have a value."""
+        if self.missing is None or not self.has_gaps:
+            return np.ones(self.rows, np.bool_)
+        found: Bools = np.logical_not(np.any(self.missing.mask[family], axis=0))
+        return found
+
     @cached_property
     def moments(self) -> tuple[Floats, Floats]:
         """Standard deviations (n,) and correlations (n, n) of the variables, all continuous."""
@@ -87,9 +108,16 @@ class Dataset:
         units = np.maximum(np.abs(cells).max(axis=1, keepdims=True), np.finfo(float).tiny)
         centred = cells / units
         centred -= centred.mean(axis=1, keepdims=True)
-        deviations = np.sqrt((centred * centred).mean(axis=1))
+        squares = (centred * centred).mean(axis=1)
+        unknown = None if self.missing is None else self.missing.spread
+        if unknown is not None:  # of cells that are filled with their expected values
+            unknown = unknown / (units * units.T * self.rows)
+            squares += np.diagonal(unknown)
+        deviations = np.sqrt(squares)
         centred /= deviations[:, None]
         correlations = centred @ centred.T / self.rows
+        if unknown is not None:
+            correlations += unknown / np.outer(deviations, deviations)
         np.fill_diagonal(correlations, 1.0)
         return deviations * units[:, 0], correlations
 
@@ -102,6 +130,14 @@ class Dataset:
             digest.update(codes.astype("<u4"))
         for name in sorted(self.numbers):
             digest.update(repr(name).encode() + self.numbers[name].astype("<f8").tobytes())
+        if self.missing is not None:
+            digest.update(
+                self.missing.treatment.encode() + np.packbits(self.missing.mask).tobytes()
+            )
+            if self.missing.spread is not None:
+                digest.update(self.missing.spread.astype("<f8").tobytes())
+        if self.interventions is not None:
+            digest.update(b"interventions" + np.packbits(self.interventions).tobytes())
         return digest.hexdigest()
 
     def select(self, variables: Ints) -> "Dataset":
@@ -110,12 +146,28 @@ class Dataset:
         names = tuple(self.names[v] for v in numbers)
         states = tuple(self.states[v] for v in numbers)
         kept = {name: cells for name, cells in self.numbers.items() if name in names}
-        return replace(self, names=names, states=states, codes=self.codes[variables], numbers=kept)
+        missing, marks = self.missing, self.interventions
+        return replace(
+            self,
+            names=names,
+            states=states,
+            codes=self.codes[variables],
+            numbers=kept,
+            missing=None if missing is None else missing.select(variables),
+            interventions=None if marks is None else any_of(marks[variables]),
+        )
 
     def take(self, rows: Ints) -> "Dataset":
         """Return the data of these rows, by number and in this order."""
         numbers = {name: frozen(cells[rows]) for name, cells in self.numbers.items()}
-        return replace(self, codes=frozen(self.codes[:, rows]), numbers=numbers)
+        missing, marks = self.missing, self.interventions
+        return replace(
+            self,
+            codes=frozen(self.codes[:, rows]),
+            numbers=numbers,
+            missing=None if missing is None else missing.take(rows),
+            interventions=None if marks is None else any_of(marks[:, rows]),
+        )
 
     def with_plain_states(self) -> "Dataset":
         """Return the data with other names for states that a text file would read as missing.

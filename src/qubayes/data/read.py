@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -11,12 +12,31 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..foundation.arrays import AnyArray, Floats, Ints
+from ..foundation.arrays import AnyArray, Bools, Floats, Ints
 from ..foundation.environment import narwhals as nw
 from ..foundation.errors import DataError, FormatError, QubayesError, option, some
 from ..foundation.files import ending, parse_json, read_text, shown
-from ..settings import Arities, BinMethod, Bins, DataFormat, Missing, Numbers, ReadSettings
-from .columns import Column, cells_of, codes_in, complete_rows, encode, with_values
+from ..settings import (
+    Arities,
+    BinMethod,
+    Bins,
+    CellTable,
+    DataFormat,
+    Missing,
+    Numbers,
+    ReadSettings,
+)
+from .cells import any_of, check_interventions, set_by_names, set_by_table
+from .columns import (
+    Column,
+    cells_of,
+    codes_in,
+    complete_rows,
+    encode,
+    missing_cells,
+    missing_values,
+    with_values,
+)
 from .dataset import MISSING_STATE, MOST_STATES, Dataset, numbers_of
 from .frames import frame_columns, read_frame_file
 from .intervals import Intervals
@@ -59,6 +79,7 @@ def read(
     arities: str | Path | Arities | None = None,
     ignore: Sequence[str] = (),
     format: DataFormat | None = None,
+    interventions: Any = None,
 ) -> Dataset:
     """Return the data: integer codes with the names of their states, and numbers.
 
@@ -84,6 +105,7 @@ def read(
     if isinstance(source, Dataset):
         return source
     columns, arities_from = _load(source, settings)
+    columns, marks = _without_marks(columns, settings)
     columns = _used(columns, settings)
     states = _states_by_name(like) if like is not None else {}
     columns = [_like(column, states.get(column.name)) for column in columns]
@@ -93,8 +115,63 @@ def read(
         arities_from = declaration.label
     with_state = [name for name, its in states.items() if MISSING_STATE in its]
     rows = len(columns[0].codes)
-    columns = complete_rows(columns, settings, with_state)
-    return encode(columns, settings, arities_from, rows - len(columns[0].codes))
+    set_cells = _set_cells(columns, marks, settings)
+    kept = complete_rows(columns, settings, with_state)
+    gaps = missing_cells(kept, settings, with_state)
+    dataset = encode(kept, settings, arities_from, rows - len(kept[0].codes), gaps)
+    if set_cells is None:
+        return dataset
+    if kept is not columns:
+        lost = np.any([missing_values(each)[each.codes] for each in columns], axis=0)
+        set_cells = set_cells[:, ~lost]
+    check_interventions(dataset.names, set_cells)
+    return replace(dataset, interventions=any_of(set_cells))
+
+
+def _without_marks(
+    columns: list[Column], settings: ReadSettings
+) -> tuple[list[Column], Column | None]:
+    """Return the columns without the one that names the variables that were set, and that one."""
+    name = settings.interventions
+    if not isinstance(name, str):
+        return columns, None
+    found = next((column for column in columns if column.name == name), None)
+    if found is None:
+        names = some((column.name for column in columns), 10)
+        raise DataError(
+            f"{option('interventions', name)} is no column; columns are {names}: name the one that"
+            " holds the variables that were set"
+        )
+    return [column for column in columns if column is not found], found
+
+
+def _set_cells(
+    columns: Sequence[Column], marks: Column | None, settings: ReadSettings
+) -> Bools | None:
+    """Return (n, rows) which cells an experiment set; None if there was none."""
+    names = [column.name for column in columns]
+    if marks is not None:
+        missing = missing_values(marks).tolist()
+        values = [*map(str, marks.distinct), ""]
+        texts = ["" if lacks else text for text, lacks in zip(values, missing, strict=True)]
+        return set_by_names(names, marks.name, [texts[code] for code in marks.codes.tolist()])
+    if not isinstance(settings.interventions, CellTable):
+        return None
+    table = settings.interventions.table
+    if not isinstance(table, Mapping | np.ndarray | list):
+        table = {column.name: _values_of(column) for column in frame_columns(table)}
+    return set_by_table(names, table, len(columns[0].codes))
+
+
+def _values_of(column: Column) -> AnyArray:
+    """Return (rows,) the values of a column; raise if one is missing."""
+    if missing_values(column)[column.codes].any():
+        raise DataError(
+            f"{option('interventions')}: column {column.name!r} lacks values;"
+            " give a truth value for each row"
+        )
+    values = column.distinct if column.own is None else column.own
+    return np.asarray(values)[column.codes]
 
 
 def _used(columns: list[Column], settings: ReadSettings) -> list[Column]:

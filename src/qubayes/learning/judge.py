@@ -246,6 +246,7 @@ def judge(
     arities: str | Path | Arities | None = None,
     ignore: Sequence[str] = (),
     format: DataFormat | None = None,
+    interventions: Any = None,
     holdout: Any = None,
     workers: Workers | None = None,
     on_progress: OnProgress = silent,

@@ -98,6 +98,7 @@ def learn(
     arities: str | Path | Arities | None = None,
     ignore: Sequence[str] = (),
     format: DataFormat | None = None,
+    interventions: Any = None,
     output: str | PathLike[str] | None = None,
     report: str | PathLike[str] | None = None,
     qubo: str | PathLike[str] | None = None,

@@ -171,6 +171,11 @@ class Score:
     def on(self, dataset: Dataset) -> "Score":
         """Return the score for these data, with a name for `auto`; raise if it does not fit."""
         kind = dataset.kind
+        if not dataset.is_plain:
+            raise DataError(
+                "cells are missing or were set by experiments, which no score takes;"
+                f" use {option('missing', 'drop')}"
+            )
         if kind == "mixed":
             raise self._not_for_mixed(dataset)
         chosen = replace(self, name=DEFAULTS[kind]) if self.name == AUTO else self
