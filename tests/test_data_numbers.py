@@ -62,7 +62,9 @@ def test_missing_numbers(cell):
         read(frame)
     data = read(frame, missing="drop")
     assert data.rows == 59 and data.dropped == 1 and data.kind == "continuous"
-    with pytest.raises(DataError, match=r"'weight' is continuous, and a missing .*missing='impute'"):
+    with pytest.raises(
+        DataError, match=r"'weight' is continuous, and a missing .*missing='impute'"
+    ):
         read(frame, missing="state")
     assert read(frame, missing="state", bins=3).states[0][-1] == "missing"
 
