@@ -65,10 +65,7 @@ def partner_scores(pairs: Pairs, children: Ints, singles: Ints) -> Floats:
     scores = np.empty((len(order), n))
     single_states = pairs.kinds[singles.reshape(-1), 0][:, None].astype(float)
     for block in _blocks(pairs.kinds[:, 1] - 1, rows):
-        hot, first = _one_hot(pairs, block)
-        sums = np.zeros((len(order), len(block), 2, 3))
-        scratch = np.empty((2, hot.shape[1]), np.uint16)
-        sum_terms_of_pairs(order, starts, seen, hot, first, tables, scratch, sums)
+        sums = _sums_of_block(pairs, block, order, starts, seen, tables)
         declared = single_states * pairs.kinds[block, 0]
         joint: Any = np.maximum(sums[:, :, 1, SEEN], 1.0) if observed else declared
         per_cell, per_joint = priors(formula, joint, child_states)
@@ -77,6 +74,17 @@ def partner_scores(pairs: Pairs, children: Ints, singles: Ints) -> Floats:
         scores[:, block] *= pairs.weight
         scores[:, block] -= formula.penalty * (states - 1) * declared
     return scores.reshape(*singles.shape, n)
+
+
+def _sums_of_block(
+    pairs: Pairs, block: Ints, order: AnyArray, starts: Ints, seen: int, tables: Floats
+) -> Floats:
+    """Return (pairs, variables, 2, 3) sums of terms with each variable of the block."""
+    hot, first = _one_hot(pairs, block)
+    sums = np.zeros((len(order), len(block), 2, 3))
+    scratch = np.empty((2, hot.shape[1]), np.uint16)
+    sum_terms_of_pairs(order, starts, seen, hot, first, tables, scratch, sums)
+    return sums
 
 
 def _usual_joint_states(pairs: Pairs) -> float:

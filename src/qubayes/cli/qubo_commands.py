@@ -107,31 +107,11 @@ def formulate(
     given: dict[str, str] = made_by(given_options),
 ) -> None:
     """Write the QUBO for candidate parent sets."""
-    from ..foundation.files import ending
     from ..foundation.stop import Interrupt
     from ..learning import formulate_file
-    from ..machines import CONSTRAINED_ENDINGS
-    from ..qubo import DEMAND, companion_of
+    from ..qubo import companion_of
 
-    if settings.order not in DEMAND:
-        on_demand = ["network", "order_seconds"]
-        refuse(
-            given,
-            on_demand,
-            f"with --order {settings.order}; leave it out, or choose one of {', '.join(DEMAND)}",
-        )
-    if settings.data is None:
-        of_data = ["score", "ess", *(each.name for each in fields(ReadSettings))]
-        refuse(given, of_data, "without --data; name the data, or leave it out")
-    if settings.score is None:
-        refuse(given, ["ess"], "without --score; name the score, or leave it out")
-    ordered = [kind for kind in CONSTRAINED_ENDINGS if kind != ".json"]
-    if output is None or ending(output) not in ordered:
-        refuse(
-            given,
-            ["ordering"],
-            f"on this output; leave it out, or write one of {', '.join(ordered)}",
-        )
+    _refuse_unused(given, settings, output)
     interrupt = Interrupt()
     with workers.connected() as joined, progress_bar(quiet=as_json) as show:
         formulation, written = formulate_file(
@@ -162,6 +142,27 @@ def formulate(
         )
     unfinished = interrupt or not (settings.subsets or formulation.subsets.complete)
     fail_after_printing(interrupted=unfinished and "the best covers found so far are used")
+
+
+def _refuse_unused(given: dict[str, str], settings: FormulateSettings, output: Path | None) -> None:
+    """Raise if an option of `formulate` was given that has no effect beside the others."""
+    from ..foundation.files import ending
+    from ..machines import CONSTRAINED_ENDINGS
+    from ..qubo import DEMAND
+
+    if settings.order not in DEMAND:
+        kinds = ", ".join(DEMAND)
+        why = f"with --order {settings.order}; leave it out, or choose one of {kinds}"
+        refuse(given, ["network", "order_seconds"], why)
+    if settings.data is None:
+        of_data = ["score", "ess", *(each.name for each in fields(ReadSettings))]
+        refuse(given, of_data, "without --data; name the data, or leave it out")
+    if settings.score is None:
+        refuse(given, ["ess"], "without --score; name the score, or leave it out")
+    ordered = [kind for kind in CONSTRAINED_ENDINGS if kind != ".json"]
+    if output is None or ending(output) not in ordered:
+        why = f"on this output; leave it out, or write one of {', '.join(ordered)}"
+        refuse(given, ["ordering"], why)
 
 
 def decode(

@@ -399,6 +399,13 @@ def _own_bins(name: str, settings: ReadSettings) -> int | Sequence[float] | None
     return settings.bins.get(name) if isinstance(settings.bins, Mapping) else None
 
 
+def _bins_of_all(settings: ReadSettings) -> int | None:
+    """Return the number of intervals of every continuous column, if the settings ask for any."""
+    if isinstance(settings.bins, int):
+        return settings.bins
+    return ADVISED_BINS if settings.numbers == "bins" else None
+
+
 def _texts(column: Column, present: Ints) -> list[str]:
     """Return the values that are present as text; whole numbers without a fraction."""
     if isinstance(column.distinct, np.ndarray):
@@ -450,12 +457,9 @@ def _number_states(
     if bins is not None and not isinstance(bins, int):
         return _between(bins, numbers)
     whole = _are_whole(numbers)
-    every = settings.bins if isinstance(settings.bins, int) else None
-    if every is None and bins is None and settings.numbers == "bins":
-        every = ADVISED_BINS
-    if every is not None and not (whole and len(numbers) <= MOST_CODES):
-        bins = every
-        if whole and len(numbers) == counts.sum():
+    if bins is None and not (whole and len(numbers) <= MOST_CODES):
+        bins = _bins_of_all(settings)
+        if bins is not None and whole and len(numbers) == counts.sum():
             _warn_of_identifier(name, len(numbers))
     if bins is not None and len(numbers):
         return cut(numbers, counts, bins, settings.bin_method)

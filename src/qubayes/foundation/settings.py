@@ -40,12 +40,7 @@ def facts(value: Any) -> Any:
     {'limits': {'seconds': 2.5, 'moves': None, 'seed': 0}, 'patience': 'inf', 'ignore': ['id']}
     """
     if is_dataclass(value) and not isinstance(value, type):
-        found = {each.name: (getattr(value, each.name), each.metadata) for each in fields(value)}
-        return {
-            name: facts(its)
-            for name, (its, metadata) in found.items()
-            if "plain" not in metadata or its != metadata["plain"]
-        }
+        return {name: facts(its) for name, its in _values_of(value).items()}
     if isinstance(value, Mapping):
         return {str(key): facts(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -57,6 +52,16 @@ def facts(value: Any) -> Any:
     if isinstance(value, float) and math.isinf(value):
         return str(value)
     return value
+
+
+def _values_of(settings: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass by name, without those that have their "plain" value."""
+    found = {}
+    for each in fields(settings):
+        value = getattr(settings, each.name)
+        if "plain" not in each.metadata or value != each.metadata["plain"]:
+            found[each.name] = value
+    return found
 
 
 def check_whole(settings: Any) -> None:

@@ -110,7 +110,9 @@ class Judgement:
 
     def as_json(self) -> dict[str, Any]:
         """Return what `qubayes judge --json` prints."""
-        solution, graph, factor = self.learned.solution, cpdag(self.network), self.bayes_factor
+        solution = self.learned.solution
+        graph = cpdag(self.network)
+        factor = self.bayes_factor
         return {
             "score": self.score,
             "score_name": solution.stamp.score,
@@ -192,7 +194,8 @@ class Judgement:
 
     def _distance(self) -> str:
         """Return how far the network is from the optimum, in words."""
-        low, high, factor = self.below, self.below_at_most, self.bayes_factor
+        low = self.below
+        high = self.below_at_most
         if self.learned.solution.only_grown:
             where = "below" if low >= 0 else "above"
             found = f"{abs(low):,.2f} nats {where} the best network that was found"
@@ -200,18 +203,14 @@ class Judgement:
         if self.optimal:
             return "Optimal: no network that was searched scores higher"
         if low < 0:
-            rest = (
-                f"; at most {high:,.2f} nats below the optimum"
-                if high > 0
-                else ", and than any that was searched"
-            )
+            rest = ", and than any that was searched"
+            if high > 0:
+                rest = f"; at most {high:,.2f} nats below the optimum"
             return f"{-low:,.2f} nats more than the best network that was found{rest}"
-        where = (
-            "below the optimum"
-            if self.learned.solution.proved
-            else f"to {high:,.2f} nats below the optimum"
-        )
-        text = f"{low:,.2f} {'nats ' * self.learned.solution.proved}{where}"
+        text = f"{low:,.2f} to {high:,.2f} nats below the optimum"
+        if self.learned.solution.proved:
+            text = f"{low:,.2f} nats below the optimum"
+        factor = self.bayes_factor
         if factor is None:
             return text
         shown = f"{factor:.3g}" if low <= LARGEST_EXPONENT else f"e^{low:,.1f}"

@@ -247,13 +247,7 @@ class _Pipeline:
             solution = self.find_solution(formulation or candidates)
         if self.settings.ancestors:
             candidates, solution = self.with_ancestors(dataset, candidates, solution)
-        try:
-            network = fit(solution.network, dataset, self.settings.chosen_score)
-        except (DataError, TooLargeError) as error:  # the graph is not lost
-            log.warning("the network has no probabilities: %s", error)
-            network = solution.network
-            if dataset.kind == "discrete":
-                network = replace(network, states=dataset.states)
+        network = self.fitted_network(solution, dataset)
         self.end_stage(solution.interrupted)
         close = None if self.interrupted else self.find_alternatives(candidates)
         confidence = None if self.interrupted else self.find_confidence(dataset)
@@ -274,6 +268,16 @@ class _Pipeline:
             alternatives=close,
             qubo=qubo,
         )
+
+    def fitted_network(self, solution: Solution, dataset: Dataset) -> Network:
+        """Return the network with its parameters; without them if they cannot be estimated."""
+        try:
+            return fit(solution.network, dataset, self.settings.chosen_score)
+        except (DataError, TooLargeError) as error:  # the graph is not lost
+            log.warning("the network has no probabilities: %s", error)
+        if dataset.kind != "discrete":
+            return solution.network
+        return replace(solution.network, states=dataset.states)
 
     def fit_to_limit(self, dataset: Dataset) -> None:
         """Choose the largest candidate search that fits the time; a resumed run keeps its own."""
@@ -375,11 +379,9 @@ class _Pipeline:
             )
 
     def find_solution(self, problem: "Candidates | Formulation") -> Solution:
-        name, solver, left = (
-            self.settings.solver_name,
-            self.settings.solver_with_settings,
-            self.limits_left,
-        )
+        name = self.settings.solver_name
+        solver = self.settings.solver_with_settings
+        left = self.limits_left
         inputs = {
             **self.inputs,
             "solver": {"name": name, **facts(solver)},

@@ -156,17 +156,25 @@ def _add_representations(
         if mask in open_terms:
             program.at_least(1, [columns[mask], *options])
         if splitting:
-            chosen = columns[mask]
-            size = mask.bit_count()
             on_closed = singletons([mask]) <= space.closed
-            if not (on_closed and size == 2):
-                program.at_least(0, [*options, *witnesses.get(mask, ())], [chosen])
-            if on_closed and size >= 4:
+            if not (on_closed and mask.bit_count() == 2):
+                program.at_least(0, [*options, *witnesses.get(mask, ())], [columns[mask]])
+            if on_closed and mask.bit_count() >= 4:
                 products = [columns[s] for s in inside]
-                if mask in open_terms:
-                    program.at_least(size - 2, products)
-                else:
-                    program.at_least(0, products, [chosen] * (size - 2))
+                _add_cut(program, columns[mask], products, mask, needed=mask in open_terms)
+
+
+def _add_cut(
+    program: MixedProgram, chosen: int, products: list[int], mask: Mask, *, needed: bool
+) -> None:
+    """Add the row that a set of k closed elements has k - 2 products inside.
+
+    It holds if the set is chosen; for a term (`needed`) always."""
+    least = mask.bit_count() - 2
+    if needed:
+        program.at_least(least, products)
+    else:
+        program.at_least(0, products, [chosen] * least)
 
 
 def _witnesses(

@@ -290,7 +290,8 @@ def choose_family(
 ) -> FamilyChoice:
     """Return a family for the terms, proved smallest where mode, size and time allow it."""
     merged = merge_twins(terms, assumptions)
-    bound, pairs = simple_bound(merged.terms, assumptions), pairs_estimate(merged.terms)
+    bound = simple_bound(merged.terms, assumptions)
+    pairs = pairs_estimate(merged.terms)
     small = mode != "greedy" and pairs <= COMFORTABLE
     search = quick_family if small else partial(searched_family, enough=bound)
     sets = search(merged.terms, assumptions)
@@ -303,13 +304,8 @@ def choose_family(
         if mode == "auto" and not small and seconds > BRIEF_SECONDS:
             seconds = BRIEF_SECONDS
             reason = f"no proof within {BRIEF_SECONDS:.0f} s"
-        found = smallest_family(reduce_space(merged.terms, assumptions), seconds, sets)
-        # The solver works with tolerances: its family is checked. Of equals the one that does not
-        # depend on it is kept.
-        smaller = found.sets is not None and len(found.sets) < len(sets)
-        if found.sets and smaller and holds(found.sets, merged.terms, assumptions):
-            sets = set(found.sets)
-        bound = max(bound, found.bound)
+        sets, proved_bound = _by_program(merged.terms, assumptions, sets, seconds)
+        bound = max(bound, proved_bound)
     if small and len(sets) > bound:
         sets = min(sets, searched_family(merged.terms, assumptions, bound), key=len)
     bound = min(bound, len(sets))
@@ -317,6 +313,20 @@ def choose_family(
     number = "1 set" if len(sets) == 1 else f"{len(sets)} sets"
     known = "proved minimal" if proved else f"at least {bound} needed; {reason}"
     return FamilyChoice(tuple(map(merged.expand, sets)), bound, proved, f"{number}, {known}")
+
+
+def _by_program(
+    terms: Sequence[Mask], assumptions: Assumptions, sets: set[Mask], seconds: float
+) -> tuple[set[Mask], int]:
+    """Return the family of the integer program if it has fewer sets, else `sets`; and its bound."""
+    found = smallest_family(reduce_space(terms, assumptions), seconds, sets)
+    # Of equal families the one is kept that does not depend on the solver.
+    if not found.sets or len(found.sets) >= len(sets):
+        return sets, found.bound
+    # The solver works with tolerances, so its family is checked.
+    if not holds(found.sets, terms, assumptions):
+        return sets, found.bound
+    return set(found.sets), found.bound
 
 
 def _choose(task: _Prepared, given: Any, mode: Mode, deadline: float) -> FamilyChoice:

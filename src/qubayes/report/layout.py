@@ -7,7 +7,7 @@ import math
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -299,12 +299,8 @@ def _straightest(
         x_lower - x_upper - d <= offset
         x_left - x_right <= -distance
     """
-    links: list[tuple[int, int]] = []
-    for nodes in layers.chains.values():
-        links += pairwise(nodes)
-    neighbours: list[tuple[int, int]] = []
-    for row in rows:
-        neighbours += pairwise(row)
+    links = list(chain.from_iterable(map(pairwise, layers.chains.values())))
+    neighbours = list(chain.from_iterable(map(pairwise, rows)))
     shifts = np.array([offsets[link] for link in links])
     distances = np.array([distance(layers, widths, *pair) for pair in neighbours])
     upper, lower = np.array(links).T
@@ -313,14 +309,28 @@ def _straightest(
     link = np.arange(count)
     extent = layers.nodes + link
     pair = 2 * count + np.arange(len(left))
-    signs = [1.0, -1.0, -1.0, -1.0, 1.0, -1.0, 1.0, -1.0]
-    values = np.repeat(signs, [count] * 6 + [len(left)] * 2)
-    places = np.concatenate([np.tile(link, 3), np.tile(count + link, 3), pair, pair])
-    columns = np.concatenate([upper, lower, extent, upper, lower, extent, left, right])
+    entries = [
+        (1.0, link, upper),
+        (-1.0, link, lower),
+        (-1.0, link, extent),
+        (-1.0, count + link, upper),
+        (1.0, count + link, lower),
+        (-1.0, count + link, extent),
+        (1.0, pair, left),
+        (-1.0, pair, right),
+    ]
     limits = np.concatenate([-shifts, shifts, -distances])
     bends = (upper >= layers.vertices).astype(int) + (lower >= layers.vertices)
     cost = np.concatenate([np.zeros(layers.nodes), np.array(_WEIGHTS)[bends]])
-    return minimiser(cost, (values, places, columns), limits)[: layers.nodes].copy()
+    return minimiser(cost, _matrix(entries), limits)[: layers.nodes].copy()
+
+
+def _matrix(entries: Sequence[tuple[float, Ints, Ints]]) -> tuple[Floats, Ints, Ints]:
+    """Return (values, rows, columns) of the entries; each value is given with its places."""
+    values = [np.full(len(rows), value) for value, rows, _ in entries]
+    rows = [rows for _, rows, _ in entries]
+    columns = [columns for _, _, columns in entries]
+    return np.concatenate(values), np.concatenate(rows), np.concatenate(columns)
 
 
 def distance(layers: Layers, widths: Sequence[float], left: int, right: int) -> float:

@@ -194,7 +194,9 @@ def _sort_rows(child: int, parents: Any, codes: Any, states: Any, scratch: Scrat
     for row in range(rows):
         label[row] = label[row] * size + codes[child, row]
         labels[label[row] + 1] += 1
-    start, state, group = scratch.rows[_START], scratch.rows[_STATE], scratch.rows[_GROUP]
+    start = scratch.rows[_START]
+    state = scratch.rows[_STATE]
+    group = scratch.rows[_GROUP]
     cells = 0
     for place in range(groups * size):
         if labels[place + 1] > 0:
@@ -322,7 +324,9 @@ def _add_terms(cells: int, hot: Hot, tables: Tables, scratch: Scratch, scores: A
 
     Cells and groups of one row are frequent with many parents. They have the same terms for every
     further parent, so they are only counted."""
-    order, start, group = scratch.rows[_ROW], scratch.rows[_START], scratch.rows[_GROUP]
+    order = scratch.rows[_ROW]
+    start = scratch.rows[_START]
+    group = scratch.rows[_GROUP]
     counts, totals = scratch.counts[0], scratch.counts[1]
     single_cells = 0
     single_groups = 0

@@ -116,7 +116,9 @@ def _score_extensions(
     child: int, sets: SmallInts, moments: Moments, scratch: Floats, scores: Floats
 ) -> None:
     """Set scores[s] to those with the set s and each further parent; the last: the set alone."""
-    matrix, constants, weights = moments.matrix, moments.constants, moments.weights
+    matrix = moments.matrix
+    constants = moments.constants
+    weights = moments.weights
     n = len(matrix)
     residuals, covariances = scratch[-2], scratch[-1]
     for s in range(len(sets)):
