@@ -184,8 +184,8 @@ def test_parameters_that_do_not_fit_are_refused():
     ):
         with pytest.raises(QubayesError, match=words):
             Network(("a",), ((),), states, tables)
-    with pytest.raises(QubayesError, match="'b' is continuous and other variables have states"):
-        Network(("a", "b"), ((), ()), (("x",), ()), (np.array([1.0]), line))
+    with pytest.raises(QubayesError, match="'b' has states and its parent 'a' is continuous"):
+        Network(("a", "b"), ((), (0,)), ((), ("x",)), (line, np.array([1.0])))
     assert Network(("a", "b"), ((), ()), (("x",), ())).states == (("x",), ())
     with pytest.raises(QubayesError, match="'sun' is continuous and has no table"):
         _ = WHEAT.parameters

@@ -177,9 +177,12 @@ def vertex(**changes):
             [vertex(linear={"intercept": 0, "weights": [1.0], "deviation": 1})],
             "'a' has 0 parents and 1 weights",
         ),
-        ([vertex(), {"name": "b", "parents": [], "states": []}], "1 of 2 vertices have 'linear'"),
-        ([vertex(states=["x"])], "'a' has states; give a table"),
-        ([{"name": "a", "parents": [], "states": [], "table": [[]]}], "'a' is continuous"),
+        (
+            [vertex(), {"name": "b", "parents": [], "states": []}],
+            "1 of 2 vertices have 'table' or 'linear'",
+        ),
+        ([vertex(states=["x"])], "'a' has no 'table', which its states and parents ask for"),
+        ([{"name": "a", "parents": [], "states": [], "table": [[]]}], "'a' has no 'linear'"),
     ],
 )
 def test_broken_files_of_our_own_give_one_line(tmp_path, vertices, words):

@@ -1,5 +1,6 @@
 """Bayesian networks: graph and probabilities, `fit` and inference, comparison, samples, files."""
 
+from .by_state import ByState
 from .equivalence import Agreement, Comparison, Cpdag, compare, cpdag, skeleton, v_structures
 from .json_files import MOST_NETWORK_BYTES, read_about
 from .linear import Linear
@@ -33,6 +34,7 @@ __all__ = [
     "NETWORK_ENDINGS",
     "Agreement",
     "Answer",
+    "ByState",
     "Comparison",
     "Cpdag",
     "Linear",

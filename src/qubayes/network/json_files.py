@@ -6,13 +6,16 @@ It holds everything that a network may have, and any names:
      "vertices": [{"name": "grass", "parents": ["rain"], "states": ["wet", "dry"],
                    "table": [[0.8, 0.2], [0.1, 0.9]]}]}
 
-`states` and `table` are there for every vertex or for none; a row of the table belongs to one state
-of the parents, the first parent slowest. A continuous variable has no states, and weights of its
-parents instead of a table:
+`states` and parameters are there for every vertex or for none; a row of the table belongs to one
+state of the parents, the first parent slowest. A continuous variable has no states, and weights of
+its parents instead of a table:
 
     {"format": "qubayes network", "version": 1,
      "vertices": [{"name": "rain", "parents": [], "states": [],
                    "linear": {"intercept": 4.0, "weights": [], "deviation": 0.5}}]}
+
+With discrete parents it has a list of these, `by_state`: one for each combination of the states of
+its discrete parents, the first parent slowest. Weights are those of its continuous parents.
 
 A file with the keys of pgmpy's JSON (`pgmpy_files`) is read as such."""
 
@@ -28,8 +31,9 @@ import numpy as np
 from ..foundation.arrays import Floats
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import parse_json, read_text, shown
+from .by_state import ByState
 from .linear import Linear
-from .network import Network
+from .network import Network, Parameters
 from .other_formats import HALF_CHARACTER
 from .pgmpy_files import is_of_pgmpy, network_of_pgmpy
 
@@ -59,6 +63,8 @@ def json_text(network: Network, about: Mapping[str, Any] | None = None) -> str:
         table = None if network.tables is None else network.tables[vertex]
         if isinstance(table, Linear):
             facts["linear"] = asdict(table)
+        elif isinstance(table, ByState):
+            facts["by_state"] = [asdict(linear) for linear in table]
         elif table is not None:
             facts["table"] = table.reshape(-1, table.shape[-1]).tolist()
         lines.append(json.dumps(facts, ensure_ascii=False))
@@ -76,30 +82,45 @@ def parse_json_network(text: str) -> Network:
         raise FormatError(
             "'vertices' must be a list of objects with 'name' and a list of names, 'parents'"
         )
-    has_states = _in_all_or_none("states", vertices)
-    has_tables = _in_all_or_none("table", vertices)
+    has_states = _in_all_or_none(vertices, "states")
+    has_parameters = _in_all_or_none(vertices, "table", "linear", "by_state")
     names = tuple(vertex["name"] for vertex in vertices)
     states = tuple(tuple(vertex["states"]) for vertex in vertices) if has_states else None
     graph = Network(names, _parents_by_index(vertices), states)
-    if _in_all_or_none("linear", vertices):
-        linears = [_json_linear(vertex["name"], vertex["linear"]) for vertex in vertices]
-        return replace(graph, tables=tuple(linears))
-    if not has_tables:
+    if not has_parameters:
         return graph
     if not has_states:
         raise FormatError("there are tables but no 'states'; give both or neither")
-    tables = [_json_table(graph, v, vertex["table"]) for v, vertex in enumerate(vertices)]
+    graph.check_parents_of_states()
+    tables = [_json_parameters(graph, v, vertex) for v, vertex in enumerate(vertices)]
     return replace(graph, tables=tuple(tables))
 
 
-def _in_all_or_none(key: str, vertices: Sequence[Mapping[str, Any]]) -> bool:
-    """Return True if all vertices have the key, False if none has; raise if some have it."""
-    having = sum(key in vertex for vertex in vertices)
+def _in_all_or_none(vertices: Sequence[Mapping[str, Any]], *keys: str) -> bool:
+    """Return True if all vertices have one of the keys, False if none has; raise otherwise."""
+    having = sum(any(key in vertex for key in keys) for vertex in vertices)
     if having not in (0, len(vertices)):
         raise FormatError(
-            f"{having} of {len(vertices)} vertices have {key!r}; give it for all or for none"
+            f"{having} of {len(vertices)} vertices have {' or '.join(map(repr, keys))}; all must"
+            " have one, or none"
         )
     return having > 0
+
+
+def _json_parameters(graph: Network, vertex: int, facts: Mapping[str, Any]) -> Parameters:
+    """Return the parameters of a vertex: a table, or for a continuous one linear ones."""
+    name = graph.names[vertex]
+    discrete, _ = graph.split_parents(vertex)
+    key = "table"
+    if graph.states is not None and not graph.states[vertex]:
+        key = "by_state" if discrete else "linear"
+    if key not in facts:
+        raise FormatError(f"{name!r} has no {key!r}, which its states and parents ask for; give it")
+    if key == "table":
+        return _json_table(graph, vertex, facts[key])
+    if key == "linear":
+        return _json_linear(name, facts[key])
+    return _json_by_state(graph, vertex, facts[key])
 
 
 def _parents_by_index(vertices: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, ...], ...]:
@@ -141,6 +162,23 @@ def _json_linear(name: str, facts: Any) -> Linear:
         f"'linear' of {name!r} must hold the numbers 'intercept' and 'deviation', and 'weights', a"
         " list of numbers"
     )
+
+
+def _json_by_state(graph: Network, vertex: int, rows: Any) -> ByState:
+    """Return the parameters for each combination of the discrete parents' states."""
+    name = graph.names[vertex]
+    discrete, continuous = graph.split_parents(vertex)
+    arities = [int(graph.arities[parent]) for parent in discrete]
+    if not isinstance(rows, list) or len(rows) != math.prod(arities):
+        raise FormatError(f"'by_state' of {name!r} must have {math.prod(arities)} rows")
+    linears = [_json_linear(name, row) for row in rows]
+    for linear in linears:
+        if len(linear.weights) != len(continuous):
+            raise FormatError(
+                f"'by_state' of {name!r} has {len(linear.weights)} weights in a row; give one for"
+                f" each of its {len(continuous)} continuous parents"
+            )
+    return ByState.of(linears, arities)
 
 
 def _is_row(row: Any, arity: int) -> bool:

@@ -1,4 +1,4 @@
-"""A Bayesian network: a directed acyclic graph with tables of conditional probabilities."""
+"""A Bayesian network: a directed acyclic graph with a distribution of each vertex."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +13,7 @@ from ..foundation.arrays import AnyArray, Floats, Ints
 from ..foundation.errors import DataError, QubayesError, option, some
 from ..foundation.graph import cycle_path, find_cycle, topological_order
 from . import answers
+from .by_state import ByState
 from .linear import Linear
 from .parameter_checks import checked_parameters, same_parameters
 from .separation import separated
@@ -21,6 +22,7 @@ from .vertex import Vertex
 Edge: TypeAlias = tuple[int, int]  # parent and child, or two adjacent vertices
 States: TypeAlias = tuple[tuple[str, ...], ...]
 Tables: TypeAlias = tuple[Floats, ...]
+Parameters: TypeAlias = Floats | Linear | ByState  # of one vertex
 
 _MOST_DRAWN = 300  # vertices of a picture that a notebook shows unasked
 MOST_AXES = 32  # axes of a table: some versions of numpy allow no more
@@ -33,7 +35,8 @@ class Network:
     A discrete variable v has `states[v]`, and `tables[v]` has one axis per parent, in the order of
     `parents[v]`, and the states of v on the last axis. A row that sums to 1 only within the
     rounding of a file is scaled to 1. A continuous variable has no states, `states[v] == ()`, and
-    `tables[v]` is a `Linear`. All variables are discrete, or all are continuous.
+    `tables[v]` is a `Linear`; with discrete parents it is a `ByState`, one `Linear` for each
+    combination of their states. A discrete variable with a table has discrete parents only.
 
     Networks are equal if names, edges, states and tables are, whatever the order of the parents.
     """
@@ -41,8 +44,8 @@ class Network:
     names: tuple[str, ...]
     parents: tuple[tuple[int, ...], ...]  # indices, in the order of the axes of the table
     states: States | None = None
-    # (parent arities..., arity), read-only; or a Linear
-    tables: tuple[Floats | Linear, ...] | None = field(default=None, repr=False)
+    # (parent arities..., arity), read-only; or a Linear, or a ByState
+    tables: tuple[Parameters, ...] | None = field(default=None, repr=False)
     name: str = ""  # the file that it was read from
     # By name, the value of each state in the data of `fit`; not for columns of texts or intervals,
     # and in no file.
@@ -57,7 +60,7 @@ class Network:
                     "tables need states, and one table for each vertex; "
                     "leave out tables for a graph"
                 )
-            self.check_kind()
+            self.check_parents_of_states()
             tables = [
                 checked_parameters(self, vertex, its) for vertex, its in enumerate(self.tables)
             ]
@@ -96,15 +99,18 @@ class Network:
             if len(set(states)) != len(states):
                 raise QubayesError(f"the states of {name!r} are {states}; give each once")
 
-    def check_kind(self) -> None:
-        """Raise if the network has discrete and continuous variables."""
+    def check_parents_of_states(self) -> None:
+        """Raise if a discrete variable has a continuous parent, for which there is no table."""
         states = self.states or ()
-        if () in states and any(states):
-            raise DataError(
-                f"{self.names[states.index(())]!r} is continuous and other variables have states;"
-                " parameters are for one kind of variables: cut the continuous ones with"
-                f" {option('bins', 3)}"
-            )
+        for vertex, parents in enumerate(self.parents):
+            wrong = [parent for parent in parents if states and not states[parent]]
+            if wrong and states[vertex]:
+                name, parent = self.names[vertex], self.names[wrong[0]]
+                raise DataError(
+                    f"{name!r} has states and its parent {parent!r} is continuous, and no table"
+                    " takes numbers; turn the edge round, or cut the column with"
+                    f" {option('bins', {parent: 3})}"
+                )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Network):
@@ -125,12 +131,15 @@ class Network:
         """Names and sets of parents."""
         return self.names, tuple(map(frozenset, self.parents))
 
-    def _sorted_table(self, vertex: int) -> Floats | Linear:
+    def _sorted_table(self, vertex: int) -> Parameters:
         """Return the parameters of the vertex with its parents in ascending order."""
         assert self.tables is not None  # networks without parameters are equal by their graphs
-        parents = self.parents[vertex]
-        axes = sorted(range(len(parents)), key=parents.__getitem__)
         table = self.tables[vertex]
+        if isinstance(table, ByState):
+            discrete, continuous = self.split_parents(vertex)
+            return table.reordered(_order_of(discrete), _order_of(continuous))
+        parents = self.parents[vertex]
+        axes = _order_of(parents)
         if isinstance(table, Linear):
             return table.reordered(axes)
         return table.transpose([*axes, len(parents)])
@@ -180,27 +189,42 @@ class Network:
         return bool(self.states) and not any(self.states or ())
 
     @property
+    def is_mixed(self) -> bool:
+        """Whether some variables are continuous and others discrete."""
+        return () in (self.states or ()) and not self.is_continuous
+
+    def split_parents(self, vertex: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the discrete and the continuous parents of a vertex, in their order."""
+        if self.states is None:
+            return self.parents[vertex], ()
+        states = self.states
+        discrete = tuple(parent for parent in self.parents[vertex] if states[parent])
+        continuous = tuple(parent for parent in self.parents[vertex] if not states[parent])
+        return discrete, continuous
+
+    @property
     def parameters(self) -> tuple[States, Tables]:
         """States and tables of discrete variables; an error if the network has none."""
-        states, tables = self._all_parameters
-        if self.is_continuous:
+        states, tables = self.all_parameters
+        if () in states:
             raise QubayesError(
-                f"{self.names[0]!r} is continuous and has no table of probabilities; "
-                "cut the columns"
-                f" of the data with {option('bins', 3)} for a network of states"
+                f"{self.names[states.index(())]!r} is continuous and has no table of probabilities;"
+                f" cut the columns of the data with {option('bins', 3)} for a network of states"
             )
-        return states, tuple(table for table in tables if not isinstance(table, Linear))
+        return states, tuple(table for table in tables if isinstance(table, np.ndarray))
 
     @property
     def linears(self) -> tuple[Linear, ...]:
-        """Parameters of the continuous variables; an error if the network has none."""
-        _, tables = self._all_parameters
-        if self.states and not self.is_continuous:
-            raise QubayesError(f"{self.names[0]!r} is discrete and has no weights")
+        """Parameters of the continuous variables; an error if there are discrete variables."""
+        states, tables = self.all_parameters
+        for name, its in zip(self.names, states, strict=True):
+            if its:
+                raise QubayesError(f"{name!r} is discrete and has no weights")
         return tuple(table for table in tables if isinstance(table, Linear))
 
     @property
-    def _all_parameters(self) -> tuple[States, tuple[Floats | Linear, ...]]:
+    def all_parameters(self) -> tuple[States, tuple[Parameters, ...]]:
+        """States and parameters of all variables; an error if the network has none."""
         if self.states is None or self.tables is None:
             raise QubayesError(
                 "this network has no probabilities; fit it to data first (`qubayes.fit`), or read "
@@ -262,6 +286,7 @@ class Network:
             None if self.states is None else tuple(self.states[p] for p in parents),
             table if isinstance(table, np.ndarray) else None,
             table if isinstance(table, Linear) else None,
+            table if isinstance(table, ByState) else None,
         )
 
     def markov_blanket(self, name: str) -> tuple[str, ...]:
@@ -361,7 +386,7 @@ class Network:
         return self.plot() if self.n <= _MOST_DRAWN else None
 
     def __str__(self) -> str:
-        what = "parameters" if self.is_continuous else "probabilities"
+        what = "parameters" if () in (self.states or ()) else "probabilities"
         kind = f"with {what}" if self.tables is not None else f"without {what}"
         title = f"Network {self.name}".rstrip()
         shown = [
@@ -371,6 +396,11 @@ class Network:
         return "\n".join(
             [f"{title}: {self.n} vertices, {len(self.edges)} edges, {kind}", *shown[:20], *more]
         )
+
+
+def _order_of(parents: Sequence[int]) -> list[int]:
+    """Return the places of the parents in ascending order of the parents."""
+    return sorted(range(len(parents)), key=parents.__getitem__)
 
 
 class Picture(str):

@@ -1,7 +1,6 @@
 """Networks and data: estimated parameters, log-likelihood, samples."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ from ..data.spelling import plain_spelling
 from ..foundation.arrays import AnyArray, Floats, Ints, frozen
 from ..foundation.errors import DataError, SettingError, TooLargeError, option, some
 from ..scores import DECLARED, EACH, Score
-from .linear import fit_linear
+from .by_state import ByState
+from .linear import Linear, fit_linear
 from .network import Network
 from .network_files import read_network
 
@@ -61,7 +61,13 @@ def fit(
     columns = columns_of(network, dataset)
     if network.states is None:
         network = replace(network, states=tuple(dataset.states[column] for column in columns))
-    network.check_kind()
+    network.check_parents_of_states()
+    if network.is_mixed:
+        name = network.names[(network.states or ()).index(())]
+        raise DataError(
+            f"{name!r} is continuous and other variables have states; cut the continuous ones with"
+            f" {option('bins', 3)}"
+        )
     if network.is_continuous:
         return _fit_linears(network, dataset)
     if estimator.is_for("discrete") and not estimator.is_formula:
@@ -128,31 +134,32 @@ def log_likelihood(network: Network, dataset: Dataset) -> float:
     >>> round(log_likelihood(fitted, dataset), 3)
     -221.807
     """
-    if network.is_continuous:
-        return _normal_log_likelihood(network, dataset)
-    _, tables = network.parameters
+    _, parameters = network.all_parameters
     codes = _codes(network, dataset)
-    total = 0.0
-    for vertex, (its, table) in enumerate(zip(network.parents, tables, strict=True)):
-        probabilities = table[tuple(codes[v] for v in (*its, vertex))]
-        with np.errstate(divide="ignore"):
-            total += float(np.log(probabilities).sum())
-    return total
-
-
-def _normal_log_likelihood(network: Network, dataset: Dataset) -> float:
-    """Return the log density of the rows of continuous variables."""
     numbers = _numbers(network, dataset)
     parts = []
-    for vertex, (its, linear) in enumerate(zip(network.parents, network.linears, strict=True)):
-        parts.append(linear.log_likelihood(numbers[vertex], numbers[list(its)]))
-    return math.fsum(parts)
+    for vertex, its in enumerate(parameters):
+        discrete, continuous = network.split_parents(vertex)
+        states = [codes[parent] for parent in discrete]
+        if isinstance(its, np.ndarray):
+            with np.errstate(divide="ignore"):
+                part = float(np.log(its[(*states, codes[vertex])]).sum())
+        elif isinstance(its, Linear):
+            part = its.log_likelihood(numbers[vertex], numbers[list(continuous)])
+        else:
+            part = its.log_likelihood(numbers[vertex], states, numbers[list(continuous)])
+        parts.append(part)
+    return sum(parts)
 
 
 def _numbers(network: Network, dataset: Dataset) -> Floats:
-    """Return (n, rows) the cells of continuous vertices."""
+    """Return (n, rows) the cells of continuous vertices; 0 for discrete ones."""
     columns_of(network, dataset)  # names what is missing
-    return np.array([numbers_of(dataset, name) for name in network.names])
+    numbers = np.zeros((network.n, dataset.rows if () in (network.states or ()) else 0))
+    for vertex, (name, states) in enumerate(zip(network.names, network.states or (), strict=True)):
+        if not states:
+            numbers[vertex] = numbers_of(dataset, name)
+    return numbers
 
 
 def columns_of(network: Network, dataset: Dataset) -> list[int]:
@@ -167,10 +174,15 @@ def columns_of(network: Network, dataset: Dataset) -> list[int]:
 
 
 def _codes(network: Network, dataset: Dataset) -> list[AnyArray]:
-    """Return for each vertex the state of every row, as an index into the network's states."""
+    """Return for each vertex the state of every row, as an index into the network's states.
+
+    Those of continuous vertices are 0."""
     codes: list[AnyArray] = []
     for column, states in zip(columns_of(network, dataset), network.states or (), strict=True):
         found: AnyArray = dataset.codes[column]
+        if not states:
+            codes.append(np.zeros(dataset.rows, np.uint8))
+            continue
         if dataset.names[column] in dataset.numbers:
             raise DataError(
                 f"column {dataset.names[column]!r} holds numbers, and the network has states for "
@@ -214,16 +226,15 @@ def in_states_of(network: Network, dataset: Dataset) -> Dataset:
     """Return the columns of the network's vertices, with the states that it declares."""
     if network.states is None:
         return dataset.select(np.array(columns_of(network, dataset), np.int64))
-    network.check_kind()
     source = f"network {network.name}".strip()
-    if network.is_continuous:
-        numbers = dict(zip(network.names, _numbers(network, dataset), strict=True))
-        codes: AnyArray = frozen(np.zeros((network.n, dataset.rows), np.uint8))
-        none = ((),) * network.n
-        return Dataset(network.names, none, codes, source, dataset.dropped, numbers=numbers)
+    continuous = [v for v, states in enumerate(network.states) if not states]
+    cells = _numbers(network, dataset)
+    numbers = {network.names[vertex]: frozen(cells[vertex]) for vertex in continuous}
     codes = np.array(_codes(network, dataset)).astype(code_type(network.states))
     values = _values(network, dataset)
-    return Dataset(network.names, network.states, frozen(codes), source, dataset.dropped, values)
+    return Dataset(
+        network.names, network.states, frozen(codes), source, dataset.dropped, values, numbers
+    )
 
 
 def _estimate(counts: Ints, score: Score) -> Floats:
@@ -275,36 +286,49 @@ def sample_dataset(network: Network, rows: int, seed: int = 0) -> Dataset:
             f"rows = {rows}, seed = {seed}; give one row or more and a seed of 0 or more"
         )
     streams = np.random.SeedSequence(seed).spawn(network.n)
-    if network.is_continuous:
-        return _sample_numbers(network, rows, streams)
-    states, tables = network.parameters
+    states, parameters = network.all_parameters
     codes: AnyArray = np.zeros((network.n, rows), dtype=code_type(states))
+    numbers = np.zeros((network.n, rows if () in states else 0))
     for vertex in network.order:
-        uniforms = np.random.default_rng(streams[vertex]).random(rows)
-        cumulative = np.cumsum(tables[vertex], axis=-1)
-        cumulative /= cumulative[..., -1:]  # exactly 1 at the end
-        parents = codes[list(network.parents[vertex])]
-        for start in range(0, rows, _BLOCK):
-            block = slice(start, start + _BLOCK)
-            given = cumulative[tuple(parents[:, block])] if len(parents) else cumulative[None, :]
-            # The state: the number of cumulative probabilities given the parents that the uniform
-            # number reaches.
-            codes[vertex, block] = (uniforms[block, None] >= given[:, :-1]).sum(axis=1)
-    return Dataset(network.names, states, frozen(codes), f"network {network.name}".strip())
+        random = np.random.default_rng(streams[vertex])
+        discrete, continuous = network.split_parents(vertex)
+        given = codes[list(discrete)]
+        its = parameters[vertex]
+        if isinstance(its, np.ndarray):
+            codes[vertex] = _draw_states(its, given, random.random(rows))
+        else:
+            cells = numbers[list(continuous)]
+            numbers[vertex] = _draw_numbers(its, given, cells, random.standard_normal(rows))
+    return Dataset(
+        network.names,
+        states,
+        frozen(codes),
+        f"network {network.name}".strip(),
+        numbers={
+            name: frozen(cells)
+            for name, its, cells in zip(network.names, states, numbers, strict=True)
+            if not its
+        },
+    )
 
 
-def _sample_numbers(
-    network: Network, rows: int, streams: Sequence[np.random.SeedSequence]
-) -> Dataset:
-    """Return draws of continuous variables."""
-    linears = network.linears
-    numbers = np.empty((network.n, rows))
-    for vertex in network.order:
-        noise = np.random.default_rng(streams[vertex]).standard_normal(rows)
-        linear = linears[vertex]
-        means = linear.mean(numbers[list(network.parents[vertex])])
-        numbers[vertex] = means + linear.deviation * noise
-    codes = frozen(np.zeros((network.n, rows), np.uint8))
-    cells = dict(zip(network.names, frozen(numbers), strict=True))
-    states, source = ((),) * network.n, f"network {network.name}".strip()
-    return Dataset(network.names, states, codes, source, numbers=cells)
+def _draw_states(table: Floats, parents: AnyArray, uniforms: Floats) -> AnyArray:
+    """Return the state of each row given those of its parents."""
+    cumulative = np.cumsum(table, axis=-1)
+    cumulative /= cumulative[..., -1:]  # exactly 1 at the end
+    drawn = np.empty(len(uniforms), np.int64)
+    for start in range(0, len(uniforms), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        given = cumulative[tuple(parents[:, block])] if len(parents) else cumulative[None, :]
+        # The state: the number of cumulative probabilities given the parents that the uniform
+        # number reaches.
+        drawn[block] = (uniforms[block, None] >= given[:, :-1]).sum(axis=1)
+    return drawn
+
+
+def _draw_numbers(its: Linear | ByState, codes: AnyArray, cells: Floats, noise: Floats) -> Floats:
+    """Return the number of each row given the states and the numbers of its parents."""
+    if isinstance(its, Linear):
+        return its.mean(cells) + its.deviation * noise
+    found: Floats = its.mean(list(codes), cells) + its.deviations[tuple(codes)] * noise
+    return found
