@@ -1,5 +1,7 @@
 """The engine of discrete columns on large tables, and shared by threads (see also test_engines.py)."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -27,7 +29,8 @@ def drawn(n, rows, states, seed=0):
     ("n", "rows", "states"),
     [
         (4, 300, 2),  # cells of more than 255 rows
-        (3, 70_000, 2),  # counts that have no table
+        (3, 70_000, 2),  # equal rows are merged
+        (5, 70_000, 16),  # counts that have no table
         (4, 500, 64),
         (14, 200, 2),  # sets of twelve parents
         (400, 50, 3),  # more variables than are scored in one block
@@ -44,6 +47,42 @@ def test_extensions_of_large_tables(name, n, rows, states):
         for other in {0, 1, n // 2, n - 2}:
             larger = list(dict.fromkeys([*members, other]))
             assert row[other] == pytest.approx(engine.local(child, larger), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("n", "rows", "states", "heaviest"),
+    [
+        (14, 200, 2, 3),  # sets of twelve parents
+        (4, 300, 2, 1_000),  # cells of more than 65,535 rows
+        (4, 500, 64, 9),
+        (210, 60, 3, 4),  # more variables than pairs are counted as bits for
+    ],
+)
+def test_extensions_of_weighted_rows(name, n, rows, states, heaviest):
+    weights = np.random.default_rng(1).integers(1, heaviest + 1, rows)
+    dataset = replace(drawn(n, rows, states), weights=weights)
+    engine = Score(name).engine(dataset)
+    repeated = Score(name).engine(dataset.repeated())
+    assert engine.rows == repeated.rows == weights.sum()
+    child = n - 1
+    sets = [[], [0], list(range(min(12, n - 2)))]
+    found = engine.extensions(child, padded(sets), None)
+    for row, members in zip(found, sets, strict=True):
+        assert row[-1] == pytest.approx(repeated.local(child, members), rel=1e-9)
+        for other in {0, 1, n // 2, n - 2}:
+            larger = list(dict.fromkeys([*members, other]))
+            assert row[other] == pytest.approx(repeated.local(child, larger), rel=1e-9)
+            assert engine.local(child, larger) == pytest.approx(row[other], rel=1e-9)
+    pairs = engine.pairs(np.array([0, child]))
+    assert pairs == pytest.approx(repeated.pairs(np.array([0, child])), rel=1e-9)
+
+
+def test_equal_rows_of_a_long_table_are_merged():
+    few = drawn(5, 20_000, 2)
+    assert Score("bdeu").engine(few).stored_rows == len(np.unique(few.codes, axis=1).T)
+    many = drawn(40, 20_000, 2)
+    assert Score("bdeu").engine(many).stored_rows == 20_000
 
 
 @pytest.mark.parametrize("name", NAMES)

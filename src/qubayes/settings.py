@@ -197,6 +197,8 @@ class ReadSettings:
     bin_method : "quantile" for intervals with equally many rows, or equal "width".
     arities : declared states: a .bif network, a .json file, or a mapping from names of columns.
     ignore : names of columns that are left out; one name, or several with commas.
+    weights : how often each row counts, as whole numbers: the name of a column, which is then no
+        variable, or one number for each row. Rows that count 0 times are left out.
     format : of a file; by default from its ending (and, for .dat, its content).
     interventions : which variables an experiment set: the name of a column that holds the name of
         the variable in each row (several with ";" between them, empty for none); or truth values by
@@ -247,6 +249,14 @@ class ReadSettings:
             given_as=list[str] | None,
         ),
     ] = ()
+    weights: Annotated[
+        str | Sequence[int] | None,
+        Option(
+            "Count each row as often as this column of whole numbers says.",
+            metavar="COLUMN",
+            given_as=str | None,
+        ),
+    ] = field(default=None, metadata={"plain": None})
     format: Annotated[
         DataFormat | None,
         Option(
@@ -284,6 +294,30 @@ class ReadSettings:
         object.__setattr__(self, "ignore", self._names_to_ignore())
         if not isinstance(self.interventions, str | CellTable | None):
             object.__setattr__(self, "interventions", CellTable(self.interventions))
+        object.__setattr__(self, "weights", self._checked_weights())
+
+    def _checked_weights(self) -> str | tuple[int, ...] | None:
+        import numpy as np
+
+        from .foundation.files import shown
+
+        weights: Any = self.weights
+        if weights is None or isinstance(weights, str):
+            return weights
+        try:
+            numbers = np.asarray(weights)
+        except (TypeError, ValueError):
+            numbers = np.zeros(())
+        right = numbers.ndim == 1 and numbers.dtype.kind in "iuf"
+        if right and numbers.dtype.kind == "f":
+            right = bool(np.all(numbers == np.floor(numbers)))
+        if not right or (numbers < 0).any():
+            raise SettingError(
+                f"weights = {shown(weights)}; give the name of a column, or for each row how often"
+                " it counts: whole numbers from 0"
+            )
+        found: tuple[int, ...] = tuple(numbers.astype(np.int64).tolist())
+        return found
 
     def _names_to_ignore(self) -> tuple[str, ...]:
         from .foundation.files import shown
@@ -500,6 +534,8 @@ class LearnSettings:
         if reading is not None and isinstance(reading.interventions, CellTable):
             # the data hold them
             reading = replace(reading, interventions=repr(reading.interventions))
+        if reading is not None and not isinstance(reading.weights, str | None):
+            reading = replace(reading, weights=None)  # the data hold them
         return replace(
             self,
             max_parents=most,

@@ -179,7 +179,7 @@ def is_large(dataset: Dataset, search: CandidateSearch, limit: float) -> bool:
         sets = sum(comb(n, size) for size in range(m + 2))
     else:
         sets = n * (n + sum(comb(kept + 1, size) for size in range(m + 2)))
-    work = sets * max(dataset.rows, _LEAST_ROWS)
+    work = sets * max(dataset.stored_rows, _LEAST_ROWS)
     return work >= min(_WORK_TO_FORECAST, max(limit, 1.0) * _WORK_A_SECOND)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.dataset import Dataset
+from ..data.rows import merge_rows
 from ..foundation.arrays import AnyArray, Ints, Records, SmallInts, Words
 from ..foundation.errors import DataError
 from ..foundation.jit import inlined, inner
@@ -76,10 +77,11 @@ def check_rows(dataset: Dataset) -> None:
 def prepare_rows(dataset: Dataset, *, as_bits: bool = True) -> Rows:
     """Return the data for counting: as bits where every variable has at most two states.
 
-    `as_bits=False` gives distinct rows in every case.
+    `as_bits=False`, and data with weights, give distinct rows in every case.
     """
     check_rows(dataset)
     codes = np.empty_like(dataset.codes)
+    as_bits = as_bits and dataset.weights is None
     observed = np.ones(dataset.n, dtype=np.int64)
     for i, column in enumerate(dataset.codes):
         present = np.bincount(column, minlength=1) > 0
@@ -90,35 +92,8 @@ def prepare_rows(dataset: Dataset, *, as_bits: bool = True) -> Rows:
         padded[:, : dataset.rows] = codes
         bits = np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
         return Rows(codes[:, :0], observed, np.zeros(0, np.int32), bits, dataset.rows)
-    codes, weights = merge_rows(codes)
+    codes, weights = merge_rows(codes, dataset.weights)
     return Rows(codes, observed, weights, np.zeros((dataset.n, 0), np.uint64), dataset.rows)
-
-
-def merge_rows(codes: AnyArray) -> tuple[AnyArray, SmallInts]:
-    """Return the distinct rows, as columns, and how often each occurs.
-
-    Where nearly every row occurs once, all rows are returned, without weights. Rows are sorted by a
-    hash; only neighbours that are truly equal are merged, so a collision costs
-    nothing but space."""
-    n, rows = codes.shape
-    keys = np.asarray(
-        np.random.default_rng(0).integers(1, 2**63, size=n, dtype=np.int64), dtype=np.uint64
-    )
-    hashed: Words = np.zeros(rows, dtype=np.uint64)
-    for i in range(n):
-        hashed = (hashed ^ codes[i].astype(np.uint64)) * keys[i]
-        hashed ^= hashed >> np.uint64(29)
-    order = np.argsort(hashed, kind="stable")
-    first = np.zeros(rows, dtype=bool)
-    first[:1] = True
-    for column in codes:
-        ordered = column[order]
-        first[1:] |= ordered[1:] != ordered[:-1]
-    starts = np.flatnonzero(first)
-    if len(starts) > 0.9 * rows:  # not worth the weights
-        return np.ascontiguousarray(codes), np.zeros(0, np.int32)
-    weights = np.diff(np.append(starts, rows)).astype(np.int32)
-    return np.ascontiguousarray(codes[:, order[starts]]), weights
 
 
 def make_counts(k: int, rows: Rows) -> SmallInts:

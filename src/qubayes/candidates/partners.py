@@ -32,6 +32,12 @@ class Pairs(NamedTuple):
     kinds: Ints  # (n, 2) numbers of declared and of observed states
     formula: Formula
     weight: float = 1.0  # rows of the data for each of these rows
+    times: Ints | None = None  # (rows,) how often each row counts, if not once
+
+    @property
+    def total(self) -> int:
+        """Number of rows, each as often as it counts."""
+        return self.codes.shape[1] if self.times is None else int(self.times.sum())
 
     @property
     def sample(self) -> "Pairs":
@@ -39,12 +45,17 @@ class Pairs(NamedTuple):
         return self.sample_of(MOST_SAMPLED_ROWS)
 
     def sample_of(self, most: int) -> "Pairs":
-        """Return the same with at most this number of rows."""
-        rows = self.codes.shape[1]
-        if rows <= most:
+        """Return the same with at most this number of rows, each of which counts once."""
+        rows = self.total
+        if rows <= most and self.times is None:
             return self
-        drawn = np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
-        return self._replace(codes=np.ascontiguousarray(self.codes[:, drawn]), weight=rows / most)
+        drawn = np.arange(rows)
+        if rows > most:
+            drawn = np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
+        if self.times is not None:
+            drawn = np.searchsorted(np.cumsum(self.times), drawn, side="right")
+        codes = np.ascontiguousarray(self.codes[:, drawn])
+        return self._replace(codes=codes, weight=rows / len(drawn), times=None)
 
 
 def partner_scores(pairs: Pairs, children: Ints, singles: Ints) -> Floats:

@@ -62,7 +62,7 @@ def prepare_pairs(dataset: Dataset, formula: Formula) -> Pairs:
     for i, column in enumerate(dataset.codes):
         seen, codes[i] = np.unique(column, return_inverse=True)
         kinds[i] = len(dataset.states[i]), len(seen)
-    return Pairs(codes, kinds, formula)
+    return Pairs(codes, kinds, formula, times=dataset.weights)
 
 
 def blocks_of_children(kinds: Ints, cells: Callable[[int], int] | None = None) -> list[Ints]:
@@ -155,14 +155,14 @@ def pair_scores(pairs: Pairs, children: Ints) -> Floats:
 
     Counts of all pairs are products of one-hot matrices. Variables of the same numbers of declared
     and of observed states make a group: its pairs with another group share the prior."""
-    n, rows = pairs.codes.shape
+    n, rows = len(pairs.codes), pairs.total
     formula = pairs.formula
     observed = formula.spread == OBSERVED
     states, seen = pairs.kinds[children[0]].tolist()
     scores = np.empty((len(children), n))
     for other_states, other_seen in np.unique(pairs.kinds, axis=0).tolist():
         parents = np.flatnonzero((pairs.kinds == (other_states, other_seen)).all(axis=1))
-        cells = _count_pairs(pairs.codes, children, seen, parents, other_seen)
+        cells = _count_pairs(pairs, children, seen, parents, other_seen)
         of_parent, of_child = (other_seen, seen) if observed else (other_states, states)
         per_cell, per_state = priors(formula, of_parent, of_child)
         joint = _terms(cells, per_cell, rows).sum(axis=(1, 3))
@@ -171,13 +171,16 @@ def pair_scores(pairs: Pairs, children: Ints) -> Floats:
     return scores
 
 
-def _count_pairs(codes: AnyArray, children: Ints, seen: int, parents: Ints, of_parent: int) -> Ints:
+def _count_pairs(pairs: Pairs, children: Ints, seen: int, parents: Ints, of_parent: int) -> Ints:
     """Return (children, states, parents, states) numbers of rows, of variables of two kinds."""
     counts = np.zeros((len(children) * seen, len(parents) * of_parent), np.int64)
-    for first in range(0, codes.shape[1], _ROWS):
-        rows = codes[:, first : first + _ROWS]
-        product = _one_hot(rows[children], seen) @ _one_hot(rows[parents], of_parent).T
-        counts += product.astype(np.int64)
+    for first in range(0, pairs.codes.shape[1], _ROWS):
+        rows = pairs.codes[:, first : first + _ROWS]
+        own = _one_hot(rows[children], seen)
+        other = _one_hot(rows[parents], of_parent)
+        if pairs.times is not None:  # 64-bit sums are exact up to 2^53
+            own = own * pairs.times[first : first + _ROWS].astype(np.float64)
+        counts += (own @ other.T).astype(np.int64)
     return counts.reshape(len(children), seen, len(parents), of_parent)
 
 

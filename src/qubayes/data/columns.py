@@ -303,15 +303,15 @@ def missing_cells(
     return MissingCells(frozen(mask), settings.missing)
 
 
-def complete_rows(
+def lost_rows(
     columns: list[Column], settings: ReadSettings, with_state: Container[str] = ()
-) -> list[Column]:
-    """Return the columns without the rows that have missing values; or with them, or raise.
+) -> Bools | None:
+    """Return which rows are left out for missing values, None if none is; or raise.
 
     The settings say which. In the columns `with_state`, missing values are a state: they are not
     refused, but dropped where the settings say so."""
     if settings.missing in ("state", "rows", "impute"):
-        return columns
+        return None
     lost: Bools = np.zeros(len(columns[0].codes), dtype=np.bool_)
     counts: dict[str, int] = {}
     for column in columns:
@@ -322,24 +322,24 @@ def complete_rows(
             lost |= missing
             counts[column.name] = count
     if not counts:
-        return columns
+        return None
     rows = len(lost)
-    lost_rows = int(lost.sum())
+    number = int(lost.sum())
     if settings.missing == "error":
         listed = ", ".join(f"{name!r} ({count})" for name, count in list(counts.items())[:10])
         more = f" and {len(counts) - 10} more columns" if len(counts) > 10 else ""
         raise DataError(
-            f"missing values in {lost_rows} of {rows} rows, column (rows): {listed}{more};"
+            f"missing values in {number} of {rows} rows, column (rows): {listed}{more};"
             f" learn with {option('missing', 'impute')}, which draws them from the network, drop"
             f" these rows with {option('missing', 'drop')}, or make missing a state with"
             f" {option('missing', 'state')}"
         )
-    if lost_rows == rows:
+    if number == rows:
         raise DataError(
             f"all {rows} rows have missing values, so none is left;"
             f" give {option('missing', 'impute')}, or leave out a column with {option('ignore')}"
         )
-    return [column._replace(codes=column.codes[~lost]) for column in columns]
+    return lost
 
 
 def _states(

@@ -38,7 +38,7 @@ class Dataset:
     """Rows of a table: `codes[i, row]` is the state of variable i, an index into `states[i]`.
 
     A *continuous* variable has no states. Its cells are in `numbers`, by its name, and its codes
-    are 0."""
+    are 0. With `weights` each stored row stands for as many equal rows of the table."""
 
     names: tuple[str, ...]
     states: tuple[tuple[str, ...], ...]
@@ -54,6 +54,8 @@ class Dataset:
     # Cells that had no value, and (n, rows) cells that an experiment set.
     missing: MissingCells | None = field(default=None, repr=False, compare=False)
     interventions: Bools | None = field(default=None, repr=False, compare=False)
+    # (stored rows,) how often each row counts, from 1
+    weights: Ints | None = field(default=None, repr=False, compare=False)
 
     @property
     def n(self) -> int:
@@ -61,9 +63,14 @@ class Dataset:
         return len(self.names)
 
     @property
-    def rows(self) -> int:
-        """Number of rows."""
+    def stored_rows(self) -> int:
+        """Number of rows that are stored: with weights, different ones."""
         return int(self.codes.shape[1])
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the table, each as often as its weight says."""
+        return self.stored_rows if self.weights is None else int(self.weights.sum())
 
     @property
     def arities(self) -> Ints:
@@ -107,15 +114,16 @@ class Dataset:
         # so that no square overflows
         units = np.maximum(np.abs(cells).max(axis=1, keepdims=True), np.finfo(float).tiny)
         centred = cells / units
-        centred -= centred.mean(axis=1, keepdims=True)
-        squares = (centred * centred).mean(axis=1)
+        centred -= self.mean(centred)[:, None]
+        squares = self.mean(centred * centred)
         unknown = None if self.missing is None else self.missing.spread
         if unknown is not None:  # of cells that are filled with their expected values
             unknown = unknown / (units * units.T * self.rows)
             squares += np.diagonal(unknown)
         deviations = np.sqrt(squares)
         centred /= deviations[:, None]
-        correlations = centred @ centred.T / self.rows
+        weighted = centred if self.weights is None else centred * self.weights
+        correlations = centred @ weighted.T / self.rows
         if unknown is not None:
             correlations += unknown / np.outer(deviations, deviations)
         np.fill_diagonal(correlations, 1.0)
@@ -138,6 +146,8 @@ class Dataset:
                 digest.update(self.missing.spread.astype("<f8").tobytes())
         if self.interventions is not None:
             digest.update(b"interventions" + np.packbits(self.interventions).tobytes())
+        if self.weights is not None:
+            digest.update(b"weights" + self.weights.astype("<i8").tobytes())
         return digest.hexdigest()
 
     def select(self, variables: Ints) -> "Dataset":
@@ -158,16 +168,37 @@ class Dataset:
         )
 
     def take(self, rows: Ints) -> "Dataset":
-        """Return the data of these rows, by number and in this order."""
+        """Return the data of these rows, by number and in this order.
+
+        With weights, numbers are those of `repeated`, and equal rows are stored once."""
+        weights = None
+        if self.weights is not None:
+            ends = np.cumsum(self.weights)
+            stored = np.searchsorted(ends, rows, side="right")
+            times = np.bincount(stored, minlength=self.stored_rows).astype(np.int64)
+            rows = np.flatnonzero(times)
+            weights = frozen(times[rows])
         numbers = {name: frozen(cells[rows]) for name, cells in self.numbers.items()}
         missing, marks = self.missing, self.interventions
         return replace(
             self,
             codes=frozen(self.codes[:, rows]),
             numbers=numbers,
+            weights=weights,
             missing=None if missing is None else missing.take(rows),
             interventions=None if marks is None else any_of(marks[:, rows]),
         )
+
+    def repeated(self) -> "Dataset":
+        """Return the data without weights: each row as often as its weight says."""
+        if self.weights is None:
+            return self
+        rows = np.repeat(np.arange(self.stored_rows), self.weights)
+        return replace(self, weights=None).take(rows)
+
+    def mean(self, cells: Floats) -> Any:
+        """Return the mean over all rows of (..., stored rows)."""
+        return np.average(cells, axis=-1, weights=self.weights)
 
     def with_plain_states(self) -> "Dataset":
         """Return the data with other names for states that a text file would read as missing.
@@ -188,14 +219,16 @@ class Dataset:
     def to_frame(self) -> Any:
         """Return a data frame: pandas if it is installed, else polars.
 
-        Columns are categorical; continuous ones hold numbers."""
+        Columns are categorical; continuous ones hold numbers. Rows are repeated by their weights.
+        """
         if find_spec("pandas") is None:
             return self.to_polars()
         pd = import_module("pandas")
+        table = self.repeated()
         columns = {}
-        for name, states, codes in zip(self.names, self.states, self.codes, strict=True):
-            if name in self.numbers:
-                columns[name] = self.numbers[name].copy()
+        for name, states, codes in zip(table.names, table.states, table.codes, strict=True):
+            if name in table.numbers:
+                columns[name] = table.numbers[name].copy()
             else:
                 columns[name] = pd.Categorical.from_codes(codes, list(states))
         return pd.DataFrame(columns)
@@ -203,12 +236,13 @@ class Dataset:
     def to_polars(self) -> Any:
         """Return a polars frame of enumerated columns, which keep states that do not occur.
 
-        Continuous columns hold numbers."""
+        Continuous columns hold numbers. Rows are repeated by their weights."""
         pl = optional("polars", "a data frame", "frames")
+        table = self.repeated()
         columns = []
-        for name, states, codes in zip(self.names, self.states, self.codes, strict=True):
-            if name in self.numbers:
-                columns.append(pl.Series(name, self.numbers[name]))
+        for name, states, codes in zip(table.names, table.states, table.codes, strict=True):
+            if name in table.numbers:
+                columns.append(pl.Series(name, table.numbers[name]))
                 continue
             names = pl.Series(name, states, dtype=pl.Enum(states))
             columns.append(names.gather(pl.Series(codes.astype(np.uint32))))
@@ -287,7 +321,7 @@ def write(dataset: Dataset, path: str | Path) -> None:
     """Write the data in the format of the path's ending: .csv, .tsv, .dat (GOBNILP) or .parquet.
 
     The columns of a Parquet file are enumerations, so that states that do not occur are kept.
-    Numbers are written with all their digits.
+    Numbers are written with all their digits, rows as often as their weights say.
     """
     ending = Path(path).suffix.lower()
     if ending == ".parquet":
@@ -324,6 +358,7 @@ def write_rows(dataset: Dataset, file: IO[Any], separator: str = ",") -> None:
     """Write a header and the state names and numbers of each row to an open text file.
 
     If blanks separate, the numbers of states follow the header."""
+    dataset = dataset.repeated()
 
     def field(text: str) -> str:
         has_signs = any(sign in text for sign in ('"', "\r", "\n", separator))

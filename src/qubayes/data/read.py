@@ -31,8 +31,8 @@ from .columns import (
     Column,
     cells_of,
     codes_in,
-    complete_rows,
     encode,
+    lost_rows,
     missing_cells,
     missing_values,
     with_values,
@@ -40,6 +40,7 @@ from .columns import (
 from .dataset import MISSING_STATE, MOST_STATES, Dataset, numbers_of
 from .frames import frame_columns, read_frame_file
 from .intervals import Intervals
+from .weights import rows_left, take_weights, with_weights
 
 _FORMATS = {
     ".csv": "csv",
@@ -78,6 +79,7 @@ def read(
     bin_method: BinMethod = "quantile",
     arities: str | Path | Arities | None = None,
     ignore: Sequence[str] = (),
+    weights: str | Sequence[int] | None = None,
     format: DataFormat | None = None,
     interventions: Any = None,
 ) -> Dataset:
@@ -105,6 +107,7 @@ def read(
     if isinstance(source, Dataset):
         return source
     columns, arities_from = _load(source, settings)
+    columns, times = take_weights(columns, settings.weights)
     columns, marks = _without_marks(columns, settings)
     columns = _used(columns, settings)
     states = _states_by_name(like) if like is not None else {}
@@ -114,18 +117,21 @@ def read(
         columns = [_declared(column, declaration.states.get(column.name)) for column in columns]
         arities_from = declaration.label
     with_state = [name for name, its in states.items() if MISSING_STATE in its]
-    rows = len(columns[0].codes)
     set_cells = _set_cells(columns, marks, settings)
-    kept = complete_rows(columns, settings, with_state)
-    gaps = missing_cells(kept, settings, with_state)
-    dataset = encode(kept, settings, arities_from, rows - len(kept[0].codes), gaps)
-    if set_cells is None:
-        return dataset
-    if kept is not columns:
-        lost = np.any([missing_values(each)[each.codes] for each in columns], axis=0)
-        set_cells = set_cells[:, ~lost]
-    check_interventions(dataset.names, set_cells)
-    return replace(dataset, interventions=any_of(set_cells))
+    lost = lost_rows(columns, settings, with_state)
+    dropped = 0
+    if lost is not None:
+        dropped = int(lost.sum() if times is None else times[lost].sum())
+    left = rows_left(lost, times)
+    if left is not None:
+        columns = [column._replace(codes=column.codes[left]) for column in columns]
+    gaps = missing_cells(columns, settings, with_state)
+    dataset = encode(columns, settings, arities_from, dropped, gaps)
+    if set_cells is not None:
+        set_cells = set_cells if left is None else set_cells[:, left]
+        check_interventions(dataset.names, set_cells)
+        dataset = replace(dataset, interventions=any_of(set_cells))
+    return with_weights(dataset, times if left is None or times is None else times[left])
 
 
 def _without_marks(

@@ -1,6 +1,6 @@
 """A scikit-learn estimator around `learn` (in a clone: `pip install '.[sklearn]'`)."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -116,9 +116,11 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         for name in self._get_param_names():
             setattr(self, name, given[name])
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from the rows of X; y is not used."""
-        dataset = read(_table(X, self.reading), self.reading)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from the rows of X; y is not used. `sample_weight` says how often each row counts.
+
+        These are whole numbers."""
+        dataset = read(_table(X, self.reading), _weighted(self.reading, sample_weight))
         given = self.get_params(deep=False)
         shared = {
             each.name: given[each.name] for each in fields(LearnSettings) if each.name in given
@@ -137,10 +139,11 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         )
         return self
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean log-likelihood of the rows of X; `states` must declare their states."""
         check_is_fitted(self, "network_")
-        dataset = read(_table(X, self.reading), self.reading, like=self.network_)
+        reading = _weighted(self.reading, sample_weight)
+        dataset = read(_table(X, self.reading), reading, like=self.network_)
         _check_states(self.network_, dataset)
         return log_likelihood(self.network_, dataset) / max(1, dataset.rows)
 
@@ -148,6 +151,13 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         """Return rows drawn from the network."""
         check_is_fitted(self, "network_")
         return sample_dataset(self.network_, rows, seed)
+
+
+def _weighted(reading: ReadSettings | None, weights: Any) -> ReadSettings | None:
+    """Return how data with these weights are read."""
+    if weights is None:
+        return reading
+    return replace(reading or ReadSettings(), weights=weights)
 
 
 def _seed(random_state: Randomness) -> int:

@@ -244,6 +244,7 @@ def judge(
     bin_method: BinMethod = "quantile",
     arities: str | Path | Arities | None = None,
     ignore: Sequence[str] = (),
+    weights: str | Sequence[int] | None = None,
     format: DataFormat | None = None,
     interventions: Any = None,
     holdout: Any = None,
@@ -302,8 +303,16 @@ def judge(
         _outside(network, allowed),
         None
         if held is None
-        else _held_out(network, learned, read(held, settings.reading, like=rows)),
+        else _held_out(network, learned, read(held, _reading_of_other_rows(settings), like=rows)),
     )
+
+
+def _reading_of_other_rows(settings: LearnSettings) -> ReadSettings | None:
+    """Return how held-out rows are read: weights that were given row by row are not theirs."""
+    reading = settings.reading
+    if reading is None or reading.weights is None or isinstance(reading.weights, str):
+        return reading
+    return replace(reading, weights=None)
 
 
 def _in_one_spelling(

@@ -201,7 +201,7 @@ class Learned:
         dataset = self.dataset
         shares = []
         for codes, arity in zip(dataset.codes, dataset.arities.tolist(), strict=True):
-            counts = np.bincount(codes, minlength=arity)[:arity]
+            counts = np.bincount(codes, dataset.weights, minlength=arity)[:arity]
             shares.append((counts / dataset.rows).tolist())
         return tuple(shares)
 

@@ -97,6 +97,7 @@ def learn(
     bin_method: BinMethod = "quantile",
     arities: str | Path | Arities | None = None,
     ignore: Sequence[str] = (),
+    weights: str | Sequence[int] | None = None,
     format: DataFormat | None = None,
     interventions: Any = None,
     output: str | PathLike[str] | None = None,

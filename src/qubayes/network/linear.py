@@ -6,7 +6,7 @@ from math import isfinite, log, pi
 
 import numpy as np
 
-from ..foundation.arrays import Floats
+from ..foundation.arrays import Floats, Ints
 from ..foundation.errors import DataError, QubayesError, some
 
 # A column of which less than this part of the variance is left, given other columns, is a linear
@@ -51,33 +51,46 @@ class Linear:
         """Return (rows,) the mean given the cells of the parents, which are (parents, rows)."""
         return self.intercept + np.array(self.weights) @ parents
 
-    def log_likelihood(self, cells: Floats, parents: Floats) -> float:
-        """Return the log density of the cells of the variable given those of the parents."""
+    def log_likelihood(self, cells: Floats, parents: Floats, weights: Ints | None = None) -> float:
+        """Return the log density of the cells of the variable given those of the parents.
+
+        With weights each row counts that often."""
         errors = (cells - self.mean(parents)) / self.deviation
-        constant = len(cells) * (0.5 * log(2.0 * pi) + log(self.deviation))
-        return float(-constant - 0.5 * (errors @ errors))
+        rows = len(cells) if weights is None else int(weights.sum())
+        constant = rows * (0.5 * log(2.0 * pi) + log(self.deviation))
+        weighted = errors if weights is None else errors * weights
+        return float(-constant - 0.5 * (errors @ weighted))
 
     def reordered(self, order: Sequence[int]) -> "Linear":
         """Return the same parameters for the parents in this order."""
         return Linear(self.intercept, tuple(self.weights[i] for i in order), self.deviation)
 
 
-def fit_linear(numbers: Floats, child: int, parents: Sequence[int], names: Sequence[str]) -> Linear:
+def fit_linear(
+    numbers: Floats,
+    child: int,
+    parents: Sequence[int],
+    names: Sequence[str],
+    row_weights: Ints | None = None,
+) -> Linear:
     """Return the maximum likelihood parameters of a column of `numbers`, which is (n, rows).
 
-    Raise where they are not determined: too few rows, or columns that depend on each other."""
-    rows = numbers.shape[1]
+    With weights each row counts that often. Raise where parameters are not determined: too few
+    rows, or columns that depend on each other."""
+    rows = numbers.shape[1] if row_weights is None else int(row_weights.sum())
     if rows < len(parents) + 2:
         raise DataError(
             f"{names[child]!r} has {len(parents)} parents and the data have {rows} rows;"
             f" give {len(parents) + 2} rows or more, or remove parents"
         )
     family = [*parents, child]
-    means = numbers[family].mean(axis=1)
+    means = np.average(numbers[family], axis=1, weights=row_weights)
     centred = numbers[family] - means[:, None]
-    deviations = np.sqrt((centred * centred).mean(axis=1))
+    deviations = np.sqrt(np.average(centred * centred, axis=1, weights=row_weights))
     _check_vary(numbers, family, names)
     scaled = (centred / deviations[:, None]).T
+    if row_weights is not None:
+        scaled = scaled * np.sqrt(row_weights)[:, None]
     # Columns of R: what each variable takes from those before it, and what is left of it.
     triangle: Floats = np.asarray(np.linalg.qr(scaled, mode="r"))
     _check_independent(triangle, rows, [names[v] for v in family])

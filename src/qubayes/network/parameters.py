@@ -91,7 +91,7 @@ def _fit_linears(network: Network, dataset: Dataset) -> Network:
     """Return the network with the maximum likelihood parameters of continuous variables."""
     numbers = _numbers(network, dataset)
     linears = tuple(
-        fit_linear(numbers, vertex, its, network.names)
+        fit_linear(numbers, vertex, its, network.names, dataset.weights)
         for vertex, its in enumerate(network.parents)
     )
     return replace(network, tables=linears, values={})
@@ -116,8 +116,18 @@ def _fit_tables(network: Network, dataset: Dataset, score: Score) -> Network:
     for vertex, its in enumerate(network.parents):
         shape = network.table_shape(vertex)
         cells = np.ravel_multi_index([codes[v] for v in (*its, vertex)], shape)
-        tables.append(_estimate(np.bincount(cells, minlength=sizes[vertex]).reshape(shape), score))
+        counts = _count_cells(cells, sizes[vertex], dataset.weights)
+        tables.append(_estimate(counts.reshape(shape), score))
     return replace(network, tables=tuple(tables), values=_values(network, dataset))
+
+
+def _count_cells(cells: Ints, size: int, weights: Ints | None) -> Ints:
+    """Return the number of rows in each cell of a table."""
+    if weights is None:
+        return np.bincount(cells, minlength=size)
+    counts = np.zeros(size, np.int64)
+    np.add.at(counts, cells, weights)
+    return counts
 
 
 def log_likelihood(network: Network, dataset: Dataset) -> float:
@@ -135,6 +145,8 @@ def log_likelihood(network: Network, dataset: Dataset) -> float:
     -221.807
     """
     _, parameters = network.all_parameters
+    if network.is_mixed:
+        dataset = dataset.repeated()
     codes = _codes(network, dataset)
     numbers = _numbers(network, dataset)
     parts = []
@@ -143,19 +155,25 @@ def log_likelihood(network: Network, dataset: Dataset) -> float:
         states = [codes[parent] for parent in discrete]
         if isinstance(its, np.ndarray):
             with np.errstate(divide="ignore"):
-                part = float(np.log(its[(*states, codes[vertex])]).sum())
+                part = _sum_of_rows(np.log(its[(*states, codes[vertex])]), dataset)
         elif isinstance(its, Linear):
-            part = its.log_likelihood(numbers[vertex], numbers[list(continuous)])
+            cells = numbers[list(continuous)]
+            part = its.log_likelihood(numbers[vertex], cells, dataset.weights)
         else:
             part = its.log_likelihood(numbers[vertex], states, numbers[list(continuous)])
         parts.append(part)
     return sum(parts)
 
 
+def _sum_of_rows(values: Floats, dataset: Dataset) -> float:
+    """Return the sum over all rows."""
+    return float(values.sum() if dataset.weights is None else values @ dataset.weights)
+
+
 def _numbers(network: Network, dataset: Dataset) -> Floats:
     """Return (n, rows) the cells of continuous vertices; 0 for discrete ones."""
     columns_of(network, dataset)  # names what is missing
-    numbers = np.zeros((network.n, dataset.rows if () in (network.states or ()) else 0))
+    numbers = np.zeros((network.n, dataset.stored_rows if () in (network.states or ()) else 0))
     for vertex, (name, states) in enumerate(zip(network.names, network.states or (), strict=True)):
         if not states:
             numbers[vertex] = numbers_of(dataset, name)
@@ -181,7 +199,7 @@ def _codes(network: Network, dataset: Dataset) -> list[AnyArray]:
     for column, states in zip(columns_of(network, dataset), network.states or (), strict=True):
         found: AnyArray = dataset.codes[column]
         if not states:
-            codes.append(np.zeros(dataset.rows, np.uint8))
+            codes.append(np.zeros(dataset.stored_rows, np.uint8))
             continue
         if dataset.names[column] in dataset.numbers:
             raise DataError(
@@ -224,16 +242,22 @@ def _values(network: Network, dataset: Dataset) -> dict[str, AnyArray]:
 
 def in_states_of(network: Network, dataset: Dataset) -> Dataset:
     """Return the columns of the network's vertices, with the states that it declares."""
+    own = dataset.select(np.array(columns_of(network, dataset), np.int64))
     if network.states is None:
-        return dataset.select(np.array(columns_of(network, dataset), np.int64))
+        return own
     source = f"network {network.name}".strip()
     continuous = [v for v, states in enumerate(network.states) if not states]
     cells = _numbers(network, dataset)
     numbers = {network.names[vertex]: frozen(cells[vertex]) for vertex in continuous}
     codes = np.array(_codes(network, dataset)).astype(code_type(network.states))
     values = _values(network, dataset)
-    return Dataset(
-        network.names, network.states, frozen(codes), source, dataset.dropped, values, numbers
+    return replace(
+        own,
+        states=network.states,
+        codes=frozen(codes),
+        arities_from=source,
+        values=values,
+        numbers=numbers,
     )
 
 

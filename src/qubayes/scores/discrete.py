@@ -7,7 +7,8 @@ from threading import local as thread_local
 import numpy as np
 
 from ..data.dataset import Dataset
-from ..foundation.arrays import Floats, Ints, SmallInts
+from ..data.rows import have_many_equal, merge_rows
+from ..foundation.arrays import AnyArray, Floats, Ints, SmallInts
 from .extensions import (
     MOST_OTHERS,
     Hot,
@@ -23,6 +24,8 @@ from .score import OBSERVED, Score, local_score
 # With at most this number of variables, pairs are scored as extensions of the empty set: that is as
 # fast, and saves the compilation of a kernel.
 _FEW = 200
+_MANY_CELLS = 10_000_000  # of a table: of more, pairs are counted as bits in any case
+_MERGED = 0.25  # at most this share of the rows is different where equal rows are merged
 _NOTHING = np.zeros((1, 0), np.int32)  # the empty set
 
 
@@ -33,7 +36,8 @@ class Discrete:
         self.dataset = dataset
         self.score = score
         self.n = dataset.n
-        self._formula = score.formula(dataset.rows)
+        self.rows = dataset.rows
+        self._formula = score.formula(self.rows)
         self._states = dataset.arities
         self._threads = thread_local()
 
@@ -42,17 +46,27 @@ class Discrete:
         return Discrete, (self.dataset, self.score)
 
     @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return self.dataset.rows
-
-    @property
     def _tables(self) -> Tables:
         """The tables of terms of this thread."""
         if not hasattr(self._threads, "tables"):
-            self._threads.tables = make_tables(self.dataset.rows)
+            self._threads.tables = make_tables(self.rows)
         tables: Tables = self._threads.tables
         return tables
+
+    @cached_property
+    def _table(self) -> tuple[AnyArray, SmallInts]:
+        """The rows, and how often each counts; no weights if each counts once."""
+        codes, weights = self.dataset.codes, self.dataset.weights
+        if weights is not None:
+            return merge_rows(codes, weights, 1.0)
+        if have_many_equal(codes, _MERGED):
+            return merge_rows(codes, None, _MERGED)
+        return codes, np.zeros(0, np.int32)
+
+    @property
+    def stored_rows(self) -> int:
+        """Number of rows that are read for a score."""
+        return int(self._table[0].shape[1])
 
     @cached_property
     def _bits(self) -> Bitmaps:
@@ -73,7 +87,8 @@ class Discrete:
     def pairs(self, children: Ints) -> Floats:
         """(children, n) scores with each single parent; with the child itself: without parents."""
         scores = np.empty((len(children), self.n))
-        if self.n <= _FEW:
+        cells = self.n * self.stored_rows
+        if self.dataset.weights is not None or (self.n <= _FEW and cells <= _MANY_CELLS):
             for row, child in zip(scores, children.tolist(), strict=True):
                 found = self.extensions(child, _NOTHING, None)[0]
                 row[:] = found[:-1]
@@ -82,7 +97,7 @@ class Discrete:
         widest = int(self._states.max(initial=1))
         score_pairs(
             children,
-            self.dataset.rows,
+            self.rows,
             self._states,
             self._formula,
             self._bits,
@@ -115,7 +130,7 @@ class Discrete:
     def _make_blocks(self, others: Ints) -> list[Hot]:
         starts = range(0, max(len(others), 1), MOST_OTHERS)
         parts = [others[start : start + MOST_OTHERS] for start in starts]
-        return [one_hot(self.dataset.codes, self._states, part) for part in parts]
+        return [one_hot(self._table[0], self._states, part) for part in parts]
 
     @cached_property
     def _all_hot(self) -> list[Hot]:
@@ -123,18 +138,20 @@ class Discrete:
 
     def _scan(self, child: int, sets: SmallInts, hot: Hot) -> Floats:
         """Return the scores of the sets with each variable of `hot`, and alone."""
+        codes, weights = self._table
         most_states = int(self._states.max(initial=1))
         scores = np.empty((len(sets), len(hot.states) + 1))
         score_extensions(
             child,
             int(self._prior_states[child]),
             sets,
-            self.dataset.codes,
+            codes,
+            weights,
             self._states,
             self._formula,
             hot,
             self._tables,
-            make_scratch(self.dataset.rows, most_states, hot),
+            make_scratch(codes.shape[1], most_states, hot),
             scores,
         )
         return scores

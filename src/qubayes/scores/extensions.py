@@ -5,6 +5,8 @@ one-hot rows of the further parents are added up in each of these cells, which g
 all their states at once; the first state of a variable has no column and gets what is left. The
 terms of the counts come from tables, one for each prior count, filled only as far as counts go.
 
+Rows may have weights: then each counts that often.
+
 There is no limit on the number of parents: the states of the parents are numbered anew after each
 parent, so there are never more of them than rows."""
 
@@ -25,7 +27,7 @@ MOST_OTHERS = 256  # further parents of a call: the tables of all of them are ne
 WIDTH = 1 << 13  # counts from here on are rare and have no table
 _SLOTS = 1 << 11  # tables of terms; emptied when half of them are taken
 _LONGEST_RUN = 255  # rows whose sums fit into a byte
-_ROW, _LABEL, _START, _STATE, _GROUP = range(5)  # rows of Scratch.rows
+_ROW, _LABEL, _START, _BEFORE, _STATE, _GROUP = range(6)  # rows of Scratch.rows
 
 for _function in (stirling, rising, priors):  # kernels may call these plain functions
     inner(_function)
@@ -50,7 +52,7 @@ class Tables(NamedTuple):
 class Scratch(NamedTuple):
     """Memory of one thread."""
 
-    rows: SmallInts  # (5, rows + 1)
+    rows: SmallInts  # (6, rows + 1)
     labels: SmallInts  # (rows times the largest number of states,)
     sums: AnyArray  # (columns,) uint8
     counts: SmallInts  # (2, columns) of a cell, and of all cells of a state of the parents
@@ -82,7 +84,7 @@ def make_scratch(rows: int, most_states: int, hot: Hot) -> Scratch:
     """Return memory for calls with these one-hot rows."""
     others = len(hot.states)
     return Scratch(
-        np.zeros((5, rows + 1), np.int32),
+        np.zeros((6, rows + 1), np.int32),
         np.zeros(rows * most_states + 1, np.int32),
         np.zeros(hot.columns.shape[1], np.uint8),
         np.zeros((2, hot.columns.shape[1]), np.int32),
@@ -144,6 +146,7 @@ def score_extensions(
     child_states: int,
     sets: SmallInts,
     codes: AnyArray,
+    weights: SmallInts,
     states: Ints,
     formula: Formula,
     hot: Hot,
@@ -153,22 +156,25 @@ def score_extensions(
 ) -> None:
     """Set scores[s] to those with the set s and each variable of `hot`; the last: the set alone.
 
+    `weights` say how often each row counts; there are none if each counts once.
+
     Sets are filled up with -1. Scores with the child itself, or with a variable that is in the set
     already, mean nothing. A prior is spread over `child_states` states of the child."""
     for s in range(len(sets)):
         make_room(tables)
         cells = _sort_rows(child, sets[s], codes, states, scratch)
+        _count_before(cells, weights, scratch.rows)
         parent_states = 1.0
         for parent in sets[s]:
             if parent >= 0:
                 parent_states *= states[parent]
         most = _largest_group(cells, scratch.rows)
-        _count_states(cells, formula, hot, scratch)
+        _count_states(cells, formula, weights, hot, scratch)
         _choose_tables(parent_states, child_states, most, formula, hot, tables, scratch)
         penalty = formula.penalty * parent_states * (states[child] - 1.0)
         for other in range(len(hot.states)):
             scores[s, other] = -penalty * hot.states[other]
-        _add_terms(cells, hot, tables, scratch, scores[s])
+        _add_terms(cells, weights, hot, tables, scratch, scores[s])
         alone = _sum_alone(cells, parent_states, child_states, most, formula, tables, scratch.rows)
         scores[s, -1] = alone - penalty
 
@@ -214,6 +220,22 @@ def _sort_rows(child: int, parents: Any, codes: Any, states: Any, scratch: Scrat
 
 
 @inner
+def _count_before(cells: int, weights: Any, rows: Any) -> None:
+    """Set how many rows, each as often as it counts, come before each cell and behind the last."""
+    order, start, before = rows[_ROW], rows[_START], rows[_BEFORE]
+    if len(weights) == 0:
+        for cell in range(cells + 1):
+            before[cell] = start[cell]
+        return
+    total = 0
+    for cell in range(cells):
+        before[cell] = total
+        for place in range(start[cell], start[cell + 1]):
+            total += weights[order[place]]
+    before[cells] = total
+
+
+@inner
 def _split(groups: int, column: Any, size: int, label: Any, labels: Any) -> int:
     """Number the states of the parents and one more parent in `label`; return how many occur."""
     for place in range(groups * size):
@@ -247,13 +269,13 @@ def _largest_group(cells: int, rows: Any) -> int:
     cell = 0
     while cell < cells:
         end = _end_of_group(cell, cells, rows[_GROUP])
-        most = max(most, rows[_START, end] - rows[_START, cell])
+        most = max(most, rows[_BEFORE, end] - rows[_BEFORE, cell])
         cell = end
     return most
 
 
 @inner
-def _count_states(cells: int, formula: Formula, hot: Hot, scratch: Scratch) -> None:
+def _count_states(cells: int, formula: Formula, weights: Any, hot: Hot, scratch: Scratch) -> None:
     """Set how many joint states of the parents and a further one the data have, if needed."""
     if formula.spread != OBSERVED:
         return
@@ -263,10 +285,9 @@ def _count_states(cells: int, formula: Formula, hot: Hot, scratch: Scratch) -> N
     cell = 0
     while cell < cells:
         end = _end_of_group(cell, cells, scratch.rows[_GROUP])
-        begin, size = scratch.rows[_START, cell], scratch.rows[_START, end]
-        _add_rows(begin, size, hot.columns, scratch.rows[_ROW], scratch.sums, scratch.counts[0])
+        _add_rows(cell, end, weights, hot.columns, scratch.rows, scratch.sums, scratch.counts[0])
         for other in range(len(seen)):
-            rest = size - begin
+            rest = scratch.rows[_BEFORE, end] - scratch.rows[_BEFORE, cell]
             for column in range(hot.first[other], hot.first[other + 1]):
                 count = scratch.counts[0, column]
                 rest -= count
@@ -298,8 +319,15 @@ def _choose_tables(
 
 
 @inner
-def _add_rows(begin: int, end: int, columns: Any, order: Any, sums: Any, counts: Any) -> None:
-    """Set the counts to the sums of these one-hot rows."""
+def _add_rows(
+    cell: int, last_cell: int, weights: Any, columns: Any, rows: Any, sums: Any, counts: Any
+) -> None:
+    """Set the counts to the sums of the one-hot rows of the cells before `last_cell`."""
+    order = rows[_ROW]
+    begin, end = rows[_START, cell], rows[_START, last_cell]
+    if len(weights) > 0:
+        _add_weighted_rows(begin, end, weights, columns, order, counts)
+        return
     for block in range(columns.shape[1] // COLUMNS_AT_ONCE):
         first = block * COLUMNS_AT_ONCE
         for place in range(COLUMNS_AT_ONCE):
@@ -319,7 +347,23 @@ def _add_rows(begin: int, end: int, columns: Any, order: Any, sums: Any, counts:
 
 
 @inner
-def _add_terms(cells: int, hot: Hot, tables: Tables, scratch: Scratch, scores: Any) -> None:
+def _add_weighted_rows(
+    begin: int, end: int, weights: Any, columns: Any, order: Any, counts: Any
+) -> None:
+    """Set the counts to the sums of these one-hot rows, each times its weight."""
+    for column in range(len(counts)):
+        counts[column] = 0
+    for each in range(begin, end):
+        source = columns[order[each]]
+        weight = weights[order[each]]
+        for column in range(len(counts)):
+            counts[column] += weight * source[column]
+
+
+@inner
+def _add_terms(
+    cells: int, weights: Any, hot: Hot, tables: Tables, scratch: Scratch, scores: Any
+) -> None:
     """Add the terms of all cells of each further parent; take away those of the parents' states.
 
     Cells and groups of one row are frequent with many parents. They have the same terms for every
@@ -327,14 +371,14 @@ def _add_terms(cells: int, hot: Hot, tables: Tables, scratch: Scratch, scores: A
     order = scratch.rows[_ROW]
     start = scratch.rows[_START]
     group = scratch.rows[_GROUP]
+    before = scratch.rows[_BEFORE]
     counts, totals = scratch.counts[0], scratch.counts[1]
     single_cells = 0
     single_groups = 0
     cell = 0
     while cell < cells:
         end = _end_of_group(cell, cells, group)
-        begin = start[cell]
-        size = start[end] - begin
+        size = before[end] - before[cell]
         if size == 1:
             single_cells += 1
             single_groups += 1
@@ -343,14 +387,14 @@ def _add_terms(cells: int, hot: Hot, tables: Tables, scratch: Scratch, scores: A
         for column in range(len(totals)):
             totals[column] = 0
         while cell < end:
-            if start[cell + 1] - start[cell] == 1:
+            cell_size = before[cell + 1] - before[cell]
+            if cell_size == 1:
                 single_cells += 1
                 _add_row(hot.columns[order[start[cell]]], totals)
             else:
-                _add_rows(start[cell], start[cell + 1], hot.columns, order, scratch.sums, counts)
+                _add_rows(cell, cell + 1, weights, hot.columns, scratch.rows, scratch.sums, counts)
                 for column in range(len(totals)):
                     totals[column] += counts[column]
-                cell_size = start[cell + 1] - start[cell]
                 _add_terms_of(counts, cell_size, 1.0, hot.first, tables, scratch, 0, scores)
             cell += 1
         _add_terms_of(totals, size, -1.0, hot.first, tables, scratch, 1, scores)
@@ -427,7 +471,7 @@ def _sum_alone(
     rows: Any,
 ) -> float:
     """Return the terms of the child with the parents by which the rows are sorted."""
-    start, group = rows[_START], rows[_GROUP]
+    before, group = rows[_BEFORE], rows[_GROUP]
     joint = parent_states
     if formula.spread == OBSERVED:
         joint = 0.0
@@ -442,8 +486,8 @@ def _sum_alone(
     cell = 0
     while cell < cells:
         end = _end_of_group(cell, cells, group)
-        total -= term(tables, of_states, start[end] - start[cell], per_state)
+        total -= term(tables, of_states, before[end] - before[cell], per_state)
         while cell < end:
-            total += term(tables, of_cells, start[cell + 1] - start[cell], per_cell)
+            total += term(tables, of_cells, before[cell + 1] - before[cell], per_cell)
             cell += 1
     return total

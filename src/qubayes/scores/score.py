@@ -331,15 +331,14 @@ def count(dataset: Dataset, child: int, parents: Sequence[int]) -> FamilyCounts:
     """Return the contingency table of a family."""
     arities = dataset.arities
     check_joint_states(dataset, [child, *parents])
-    label = np.zeros(dataset.rows, dtype=np.int64)
+    label = np.zeros(dataset.stored_rows, dtype=np.int64)
     # relabelled densely each time, so that products of arities cannot overflow
     for parent in parents:
         label = label * int(arities[parent]) + dataset.codes[parent]
         label = np.unique(label, return_inverse=True)[1].reshape(-1)
-    cells, cell_counts = np.unique(
-        label * int(arities[child]) + dataset.codes[child], return_counts=True
-    )
-    parent_counts = np.unique(label, return_counts=True)[1]
+    joint = label * int(arities[child]) + dataset.codes[child]
+    cells, cell_counts = _occurring(joint, dataset.weights)
+    parent_counts = _occurring(label, dataset.weights)[1]
     return FamilyCounts(
         parents=parent_counts,
         cells=cell_counts,
@@ -348,6 +347,16 @@ def count(dataset: Dataset, child: int, parents: Sequence[int]) -> FamilyCounts:
         child_states=int(arities[child]),
         child_observed=len(np.unique(dataset.codes[child])),
     )
+
+
+def _occurring(labels: Ints, weights: Ints | None) -> tuple[Ints, Ints]:
+    """Return the labels that occur, and the number of rows of each."""
+    if weights is None:
+        return np.unique(labels, return_counts=True)
+    found, places = np.unique(labels, return_inverse=True)
+    counts = np.zeros(len(found), np.int64)
+    np.add.at(counts, places.reshape(-1), weights)
+    return found, counts
 
 
 def rising(count: int, prior: float) -> float:
