@@ -23,7 +23,8 @@ from qubayes.candidates import (
     write_candidates,
 )
 from qubayes.data import Dataset
-from qubayes.foundation.workers import Workers
+from qubayes.foundation.stop import Interrupt
+from qubayes.foundation.workers import Stopped, Workers
 from qubayes.foundation.workers import run as run_tasks
 from qubayes.learning import bootstrap
 from qubayes.scores import Score
@@ -229,6 +230,42 @@ def test_few_tasks_are_in_flight_and_closing_calls_them_off(client):
         # two for each thread, the shared input, the one just taken
         assert 0 < tasks_known_to(client) <= 2 * 2 + 2
     results.close()
+    wait_until_idle(client)
+
+
+def wait_briefly(shared: object, item: int) -> int:
+    time.sleep(1.0)
+    return item
+
+
+@pytest.mark.parametrize("where", ["cluster", "one thread", "two threads"])
+def test_work_that_is_stopped_raises_and_calls_its_tasks_off(where, client):
+    workers = {"cluster": Workers(cluster=client), "one thread": Workers(1)}.get(where, Workers(2))
+    began = time.monotonic()
+    with pytest.raises(Stopped):
+        list(
+            run_tasks(
+                wait_briefly, (), range(100), workers.until(lambda: time.monotonic() > began + 0.5)
+            )
+        )
+    assert time.monotonic() - began < 30.0, "it waits for the tasks in hand at most"
+    wait_until_idle(client)
+
+
+def test_an_interrupted_bootstrap_on_the_cluster_keeps_its_samples(client, tmp_path):
+    data, search, kept = dependent_data(16, 100, seed=3), CandidateSearch(2), tmp_path / "kept.json"
+    interrupt = Interrupt()
+
+    def press(progress):
+        if progress.done == 2:
+            interrupt.press()
+
+    there = Workers(cluster=client)
+    found = bootstrap(
+        data, search, 50, workers=there, keep=kept, on_progress=press, interrupt=interrupt
+    )
+    assert found.samples == 2
+    assert sum(each is not None for each in json.loads(kept.read_text())["networks"]) == 2
     wait_until_idle(client)
 
 

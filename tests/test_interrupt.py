@@ -82,22 +82,11 @@ def test_what_is_forgotten_counts_from_the_beginning():
         assert stop
 
 
-def test_a_block_inside_may_raise():
-    stop, before = Interrupt(), signal.getsignal(signal.SIGINT)
-    with stop.listening():
-        with pytest.raises(KeyboardInterrupt), stop.raising():
-            interrupt()
-        assert not stop
-        interrupt()
-        assert stop
-    assert signal.getsignal(signal.SIGINT) is before
-
-
 def test_other_threads_leave_the_handler_alone():
     handlers = []
 
     def run() -> None:
-        with Interrupt().listening(), Interrupt().raising():
+        with Interrupt().listening():
             handlers.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=run)

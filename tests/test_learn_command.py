@@ -118,7 +118,7 @@ def test_a_name_that_the_file_cannot_hold_is_refused_before_the_search(
 def interrupt_at(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C as soon as the stage begins, or its second piece."""
     module, name = (
-        ("confidence", "identify") if stage.startswith("bootstrap") else ("pipeline", stage)
+        ("confidence", "identify_until") if stage.startswith("bootstrap") else ("pipeline", stage)
     )
     home, calls = sys.modules[f"qubayes.learning.{module}"], []
     original = getattr(home, name)

@@ -1,7 +1,7 @@
 """`identify`: all candidate parent sets up to a size, exactly (paper, Definition `CPS`)."""
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from math import comb
 from pathlib import Path
@@ -12,7 +12,7 @@ from ..data.dataset import Dataset
 from ..foundation.errors import DataError, SettingError, option
 from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.settings import facts
-from ..foundation.workers import Workers, run
+from ..foundation.workers import Stopped, Workers, run
 from ..scores import AUTO, Score, check_independent
 from ..scores.score import check_joint_states
 from .candidates import Candidates, Stamp, in_order
@@ -88,7 +88,7 @@ def identify(
     [(0,), ()]
     """
     found = identify_until(
-        lambda: False,
+        None,
         dataset,
         search,
         workers=workers,
@@ -101,7 +101,7 @@ def identify(
 
 
 def identify_until(
-    stop: Callable[[], bool],
+    stop: Callable[[], bool] | None,
     dataset: Dataset,
     search: CandidateSearch | None = None,
     *,
@@ -110,11 +110,12 @@ def identify_until(
     resume: bool = False,
     on_progress: OnProgress = silent,
 ) -> Candidates | None:
-    """Return what `identify` returns, or None; `stop` is asked after each block, True ends it."""
+    """Return what `identify` returns; None once `stop` is true."""
     search = checked(dataset, search or CandidateSearch())
     blocks: list[Block] = []
     with ExitStack() as stack:
-        joined = stack.enter_context((workers or Workers()).connected())
+        stack.enter_context(suppress(Stopped))
+        joined = stack.enter_context((workers or Workers()).until(stop).connected())
         if dataset.kind == "continuous":
             steps = _by_size(dataset, search, joined)
         elif search.possible_parents is None:
@@ -125,9 +126,8 @@ def identify_until(
             blocks += found
             if progress is not None:
                 on_progress(progress)
-            if stop():
-                return None
-    return assemble(dataset, search, blocks)
+        return assemble(dataset, search, blocks)
+    return None
 
 
 # Progress where there is something to report, and what was found since the last step.

@@ -108,20 +108,6 @@ class Interrupt:
             self._listens = False
             signal.signal(signal.SIGINT, self._before)
 
-    @contextmanager
-    def raising(self) -> Iterator[None]:
-        """Let Ctrl-C raise KeyboardInterrupt inside the block, as Python does by default.
-
-        This is for work that cannot look at a flag. It ends a block of `listening` for a while."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
-
     def _around(self) -> "Interrupt | None":
         """Return the interrupt whose block this one is inside."""
         owner = getattr(self._before, "__self__", None)

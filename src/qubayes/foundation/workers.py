@@ -2,7 +2,8 @@
 
 Work is a list of items and a function of a shared input and one item. Kernels release the GIL, so
 threads suffice on one machine. On a cluster the shared input is sent once; each task takes its item
-and brings its result back."""
+and brings its result back. Work whose `Workers` have a `stop` can be interrupted: `run` asks it
+while it waits, and raises `Stopped` once it is true."""
 
 import logging
 import math
@@ -12,7 +13,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -24,8 +25,13 @@ Shared = TypeVar("Shared")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+_ASK_EVERY = 0.05  # seconds between two questions to `stop`
 _PATIENCE = 10  # seconds for a scheduler to answer
 _PATIENCE_FOR_WORKERS = 30  # seconds for the first worker to come
+
+
+class Stopped(Exception):  # noqa: N818 - it says that nothing went wrong
+    """The work of `run` is given up; whoever gave the workers their `stop` catches this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,8 @@ class Workers:
 
     threads: int | None = None
     cluster: Any = None  # "tcp://host:port" or a distributed.Client
+    # once it is true, work is given up; it is asked in this process, also for a cluster
+    stop: Callable[[], bool] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:
@@ -55,7 +63,16 @@ class Workers:
     @property
     def here(self) -> "Workers":
         """The threads of this process alone, for work that is too small for a cluster."""
-        return Workers(self.threads)
+        return replace(self, cluster=None)
+
+    def until(self, stop: Callable[[], bool] | None) -> "Workers":
+        """Return the same workers; `run` gives up their work once `stop` is true."""
+        return replace(self, stop=stop)
+
+    def check(self) -> None:
+        """Raise `Stopped` if the work is to be given up."""
+        if self.stop is not None and self.stop():
+            raise Stopped
 
     @contextmanager
     def connected(self) -> Iterator["Workers"]:
@@ -77,25 +94,29 @@ def run(
 ) -> Generator[tuple[int, Result], None, None]:
     """Yield (index of the item, task(shared, item)) as tasks finish.
 
-    Closing the iterator cancels the tasks that are not begun."""
+    Closing the iterator cancels the tasks that are not begun, and so does `workers.stop`: this
+    raises `Stopped` once it is true."""
     if workers.cluster is not None:
         with workers.connected() as joined:
-            yield from _run_on_cluster(task, shared, items, joined.cluster)
+            yield from _run_on_cluster(task, shared, items, joined)
         return
     if workers.count == 1 or len(items) == 1:
         for index, item in enumerate(items):
+            workers.check()
             yield index, task(shared, item)
         return
     pool = ThreadPoolExecutor(workers.count)
     pending: dict[Future[Result], int] = {}
     begun = 0
+    timeout = None if workers.stop is None else _ASK_EVERY
     try:
         while begun < len(items) or pending:
+            workers.check()
             # few: results do not pile up
             while begun < len(items) and len(pending) < 2 * workers.count:
                 pending[pool.submit(task, shared, items[begun])] = begun
                 begun += 1
-            done, _ = wait(pending, return_when=FIRST_COMPLETED)
+            done, _ = wait(pending, timeout, FIRST_COMPLETED)
             for future in done:
                 yield pending.pop(future), future.result()
     finally:
@@ -103,9 +124,10 @@ def run(
 
 
 def _run_on_cluster(
-    task: Callable[[Shared, Item], Result], shared: Shared, items: Sequence[Item], client: Any
+    task: Callable[[Shared, Item], Result], shared: Shared, items: Sequence[Item], workers: Workers
 ) -> Iterator[tuple[int, Result]]:
     """Yield what `run` yields. Dask repeats the tasks of a worker that dies."""
+    client = workers.cluster
     finished = _distributed().as_completed(loop=client.loop)
     pending: dict[Any, int] = {}  # future -> index of its item
     begun = 0
@@ -115,12 +137,16 @@ def _run_on_cluster(
             remote = _send(shared, client)
             threads = _Threads(client)
             while begun < len(items) or pending:
+                workers.check()
                 # Few are submitted: results do not pile up while the caller is slow.
                 while begun < len(items) and len(pending) < max(2, 2 * threads.count):
                     future = client.submit(task, remote, items[begun], pure=False)
                     pending[future] = begun
                     finished.add(future)
                     begun += 1
+                while workers.stop is not None and not finished.has_ready():
+                    workers.check()
+                    time.sleep(_ASK_EVERY)
                 future = next(finished)
                 yield pending.pop(future), _result(future)
     finally:

@@ -1,7 +1,7 @@
 """`bootstrap`: confidence in edges by the same search on samples of the rows."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import index
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..candidates import CandidateSearch, identify
+from ..candidates import CandidateSearch, identify_until
 from ..data import Dataset
 from ..foundation.arrays import Floats, frozen
 from ..foundation.errors import QubayesError, SettingError
@@ -18,7 +18,8 @@ from ..foundation.families import VertexSet
 from ..foundation.files import json_object, read_text, replacing
 from ..foundation.graph import find_cycle
 from ..foundation.progress import OnProgress, Progress, silent
-from ..foundation.workers import Workers, run
+from ..foundation.stop import Interrupt
+from ..foundation.workers import Stopped, Workers, run
 from ..network import Network, cpdag
 from ..search import Limits, solve
 
@@ -68,13 +69,14 @@ def bootstrap(
     workers: Workers | None = None,
     keep: Path | None = None,
     on_progress: OnProgress = silent,
+    interrupt: Interrupt | None = None,
 ) -> Confidence:
     """Return edge frequencies over networks learned from `samples` bootstrap samples of the rows.
 
     Directions count only where the data can tell them: edges are taken from each network's
     equivalence class. With `keep` the networks are written to that file as they are found, and
-    those in it are not learned again. Interrupted, it returns what the samples so far say;
-    `samples` is 0 if there are none.
+    those in it are not learned again. Interrupted, by Ctrl-C or by `interrupt.press()` from another
+    thread, it returns what the samples so far say; `samples` is 0 if there are none.
 
     >>> from qubayes.data import read
     >>> import polars
@@ -87,6 +89,7 @@ def bootstrap(
     """
     if samples < 1:
         raise SettingError(f"{samples} bootstrap samples; give 1 or more")
+    interrupt = Interrupt() if interrupt is None else interrupt
     kept = kept_networks(keep, dataset.names)[:samples] if keep else []
     found = {number: network for number, network in enumerate(kept) if network is not None}
     missing = [number for number in range(samples) if number not in found]
@@ -96,39 +99,67 @@ def bootstrap(
             Progress("bootstrap", len(found), samples, f"{len(found)} of {samples} samples")
         )
 
-    with (workers or Workers()).connected() as joined:
-        # A sample is a task of one thread on a cluster. Here samples follow each other, each on all
-        # threads.
-        each, spread = (joined, Workers(1)) if joined.cluster is None else (Workers(1), joined)
-        shared = dataset, search, seed, each
-        with suppress(KeyboardInterrupt):  # the samples so far count
+    with (
+        interrupt.listening(),
+        suppress(Stopped),  # the samples so far count
+        (workers or Workers()).connected() as joined,
+    ):
+        show()
+        for place, parents in _networks_of_samples(
+            dataset, search, seed, missing, joined, interrupt
+        ):
+            if parents is None:
+                break
+            found[missing[place]] = Network(dataset.names, parents)
+            if keep:
+                write_kept(found, keep)
             show()
-            for place, parents in run(parents_of_sample, shared, missing, spread):
-                if parents is None:
-                    break
-                found[missing[place]] = Network(dataset.names, parents)
-                if keep:
-                    write_kept(found, keep)
-                show()
     networks = [found[number] for number in sorted(found)]
     none = np.zeros((dataset.n, dataset.n))
     frequencies = edge_frequencies(networks) if networks else none
     return Confidence(len(found), frozen(frequencies), consensus(dataset.names, frequencies))
 
 
+def _networks_of_samples(
+    dataset: Dataset,
+    search: CandidateSearch,
+    seed: int,
+    numbers: Sequence[int],
+    workers: Workers,
+    interrupt: Interrupt,
+) -> Iterator[tuple[int, tuple[VertexSet, ...] | None]]:
+    """Yield (place in `numbers`, what `parents_of_sample` returns) as samples are finished.
+
+    On a cluster a sample is a task of one thread, which no interrupt reaches; tasks in hand are
+    called off. Here samples follow each other, each on all threads."""
+
+    def stop() -> bool:
+        return bool(interrupt)
+
+    if workers.cluster is None:
+        shared = dataset, search, seed, workers, interrupt
+        return run(parents_of_sample, shared, numbers, Workers(1).until(stop))
+    apart = dataset, search, seed, Workers(1), Interrupt()
+    return run(parents_of_sample, apart, numbers, workers.until(stop))
+
+
 def parents_of_sample(
-    shared: tuple[Dataset, CandidateSearch, int, Workers], number: int
+    shared: tuple[Dataset, CandidateSearch, int, Workers, Interrupt], number: int
 ) -> tuple[VertexSet, ...] | None:
     """Return the parents of each variable in the network learned from one bootstrap sample.
 
     Returns None if the search was interrupted."""
-    dataset, search, seed, workers = shared
+    dataset, search, seed, workers, interrupt = shared
     stream = np.random.SeedSequence(seed, spawn_key=(number,))
     rows = np.random.default_rng(stream).integers(dataset.rows, size=dataset.rows)
-    candidates = identify(dataset.take(rows), search, workers=workers)
+    candidates = identify_until(
+        lambda: bool(interrupt), dataset.take(rows), search, workers=workers
+    )
+    if candidates is None:
+        return None
     # the same on any machine
     limits = Limits(None, moves=MOVES_PER_VERTEX * dataset.n, seed=number)
-    solution = solve(candidates, "anneal", limits=limits, workers=workers)
+    solution = solve(candidates, "anneal", limits=limits, workers=workers, interrupt=interrupt)
     return None if solution.interrupted else solution.network.parents
 
 

@@ -53,8 +53,16 @@ Result = TypeVar("Result")
 
 log = logging.getLogger("qubayes")
 
-# and blocks, bootstrap samples
-RUN_FILES = ("run.json", "run.lock", "choice.json", "candidates.qbc", "solution.json")
+# Files of a run folder, which outputs may not replace. Others are named by a checksum: blocks of
+# candidate sets, bootstrap samples.
+RUN_FILES = (
+    "run.json",
+    "run.lock",
+    "choice.json",
+    "first.json",
+    "candidates.qbc",
+    "solution.json",
+)
 OUTPUT_ENDINGS = {"report": (".html", ".htm"), "trace": (".csv",)}
 
 
@@ -82,9 +90,8 @@ class Learned:
     seconds: Mapping[str, float] = field(default_factory=dict)  # of each stage
     interrupted: bool = False  # before the time limit, all bootstrap samples, or all files
     source: str | None = None  # name of the file that the data came from
-    alternatives: Alternatives | None = field(
-        default=None, repr=False
-    )  # networks close to the best
+    # networks close to the best
+    alternatives: Alternatives | None = field(default=None, repr=False)
     qubo: MadeQubo = field(default_factory=MadeQubo, repr=False, compare=False)
 
     @property
@@ -281,13 +288,17 @@ class Learned:
         return {
             **self.solution.as_json(),
             "interrupted": self.interrupted,
-            "bits": None
-            if self.qubo.subsets is None
-            else {"ours": self.bits, "paper": self.paper_bits},
+            "bits": self._bits_as_json(),
             "provenance": self.provenance(),
             "confidence": self.confidence.as_json(self.network) if self.confidence else None,
             "alternatives": self.alternatives and self.alternatives.as_json(),
         }
+
+    def _bits_as_json(self) -> dict[str, dict[str, int]] | None:
+        """Return the numbers of bits, ours and the paper's, where the QUBO was made."""
+        if self.qubo.subsets is None:
+            return None
+        return {"ours": self.bits, "paper": self.paper_bits}
 
 
 def _plain_values(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -298,9 +309,9 @@ def _plain(value: Any) -> Any:
     """Return a value as the report shows it; nested values as JSON without empty entries."""
     if value is None or isinstance(value, str | int | float):
         return value
-    given = (
-        {name: each for name, each in value.items() if each} if isinstance(value, dict) else value
-    )
+    given = value
+    if isinstance(value, dict):
+        given = {name: each for name, each in value.items() if each}
     return json.dumps(given, default=str, ensure_ascii=False) if given else None
 
 

@@ -485,8 +485,7 @@ class _Pipeline:
         if not settings.bootstrap:
             return None
         key = key_of({**self.inputs, "seed": settings.seed})[:12]
-        found = None
-        with self._timed("bootstrap"), suppress(KeyboardInterrupt), self.interrupt.raising():
+        with self._timed("bootstrap"):
             found = bootstrap(
                 dataset,
                 settings.search,
@@ -495,8 +494,9 @@ class _Pipeline:
                 workers=self.workers,
                 keep=self.folder.file(f"bootstrap-{key}.json"),
                 on_progress=self.on_progress,
+                interrupt=self.interrupt,
             )
-        return found if found and found.samples else None
+        return found if found.samples else None
 
     def end_stage(self, interrupted: bool = False) -> None:
         """Note whether the stage was interrupted; the next Ctrl-C counts as the first."""
