@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 from formulation_cases import candidates_of, random_scores, split_subsets, whole_subsets
 from qubayes import SettingError
-from qubayes.foundation.graph import topological_order
 from qubayes.foundation.random import draws_of
 from qubayes.foundation.workers import Workers
 from qubayes.network import Network
-from qubayes.qubo import decode, encode_sets, energy, formulate, qubo_from_couplers
-from qubayes.qubo.samplers import sa
+from qubayes.qubo import encode_sets, energy, formulate, qubo_from_couplers
+from qubayes.qubo.samplers import reads, sa
 from qubayes.qubo.samplers.flips import (
     BLOCK,
     EXAMPLES,
@@ -37,15 +36,7 @@ from qubayes.qubo.samplers.flips import (
     walk_from,
     watch,
 )
-from qubayes.qubo.samplers.sa import (
-    FlipMoves,
-    Read,
-    ReadPlan,
-    TimeSlot,
-    VertexMoves,
-    time_slots,
-    vertex_problem,
-)
+from qubayes.qubo.samplers.reads import FlipMoves, Read, ReadPlan, TimeSlot, time_slots
 from qubayes.qubo.samplers.states import (
     NetworkOffers,
     network_of_state,
@@ -54,14 +45,13 @@ from qubayes.qubo.samplers.states import (
     start_state,
 )
 from qubayes.search import Limits, solve, solver_named
-from qubayes.search.orders.insertions import anneal_order, order_state
 from qubayes.search.run import Run
 from reference import annealing as reference
 from reference import energies as exhaustive
-from reference.networks import score_of_order
 from solve_cases import TickingClock
 
 GO_ON = np.zeros(1, np.bool_)
+FLIPS = solver_named("sa", flips=True)
 
 
 def random_couplers(
@@ -321,7 +311,7 @@ def test_calls_of_kernels_grow_up_to_a_slice(set_clock):
 
     def make(betas, tries, halt):
         sizes.append(len(betas))
-        clock.now += sa.SECONDS_PER_CALL / 40 * len(betas)
+        clock.now += reads.SECONDS_PER_CALL / 40 * len(betas)
 
     Read(
         SimpleNamespace(size=3, make=make),
@@ -391,15 +381,16 @@ def problem(
 @pytest.mark.parametrize(("order", "penalty"), [("chordal", "tight"), ("scc", "paper")])
 def test_the_optimum_of_small_problems_is_found(seed, order, penalty):
     scores, formulation = problem(seed, 4, order, penalty, required=seed % 2)
-    solution = solve(formulation, "sa", limits=Limits(None, moves=400_000, seed=seed))
+    solution = solve(formulation, FLIPS, limits=Limits(None, moves=400_000, seed=seed))
     assert solution.score == pytest.approx(exhaustive.best_score_of_dags(scores))
     assert solution.energy == pytest.approx(-solution.score)
     assert solution.statistics["flips_tried"] == 400_000
 
 
-def test_a_number_of_moves_gives_the_same_with_any_number_of_threads():
+@pytest.mark.parametrize("flips", [False, True])
+def test_a_number_of_moves_gives_the_same_with_any_number_of_threads(flips):
     _, formulation = problem(7, 6)
-    solver = solver_named("sa", reads=3)
+    solver = solver_named("sa", flips=flips, reads=3)
     found = [
         solve(
             formulation, solver, limits=Limits(None, moves=20_000, seed=4), workers=Workers(threads)
@@ -415,7 +406,7 @@ def test_a_number_of_moves_gives_the_same_with_any_number_of_threads():
     assert all(f.status == found[0].status for f in found)
 
 
-@pytest.mark.parametrize("solver", ["sa", "digital"])
+@pytest.mark.parametrize("solver", ["sa", FLIPS, "digital"])
 @pytest.mark.parametrize("limits", [Limits(5.0), Limits(None, moves=1000)])
 @pytest.mark.parametrize(
     ("scores", "best"),
@@ -436,7 +427,7 @@ def test_hardly_any_bits(solver, limits, scores, best):
     assert solution.score == best
 
 
-@pytest.mark.parametrize("solver", ["sa", "digital"])
+@pytest.mark.parametrize("solver", [FLIPS, "digital"])
 def test_the_first_read_ends_with_a_descent_if_there_is_no_time(set_clock, solver):
     candidates = candidates_of([{frozenset(): -3.0, frozenset({1}): -1.0}, {frozenset(): -2.0}])
     formulation = formulate(candidates, whole_subsets(candidates))
@@ -447,65 +438,13 @@ def test_the_first_read_ends_with_a_descent_if_there_is_no_time(set_clock, solve
     assert solution.score == solution.statistics["raw_score"] == -3.0
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize(("order", "penalty"), [("chordal", "tight"), ("scc", "paper")])
-def test_vertex_moves_find_the_optimum(seed, order, penalty):
-    scores, formulation = problem(seed, 5, order, penalty, required=seed % 2)
-    solver = solver_named("sa", vertex_moves=True)
-    solution = solve(formulation, solver, limits=Limits(None, moves=3000, seed=seed))
-    assert solution.score == pytest.approx(exhaustive.best_score_of_dags(scores))
-    assert (
-        solution.statistics["raw_score"] == solution.score
-        and solution.statistics["repaired_score"] is None
-    )
-    assert solution.statistics["vertex_moves"] == 3000
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("order", "penalty"), [("chordal", "tight"), ("scc", "paper")])
-def test_every_state_of_vertex_moves_is_the_best_of_its_order(seed, order, penalty):
-    _, formulation = problem(seed, 4, order, penalty, required=seed % 2)
-    vertices = vertex_problem(formulation, Workers(1))
-    np.testing.assert_allclose(vertices.scores, formulation.candidates.scores, atol=1e-9)
-    start = (
-        topological_order([formulation.candidates.base(v) for v in range(4)])
-        if seed % 2
-        else (3, 2, 1, 0)
-    )
-    moves = VertexMoves(formulation, vertices, start, np.random.SeedSequence(seed))
-    lists = [list(formulation.candidates.of(vertex)) for vertex in range(4)]
-    orders = set()
-    for _ in range(20):
-        moves.make(np.ones(1), 1, GO_ON)
-        orders.add(tuple(moves.order))
-        decoded = decode(formulation, moves.best)
-        assert not decoded.violations
-        assert decoded.energy == pytest.approx(-score_of_order(lists, moves.order), abs=1e-8)
-    assert len(orders) > 1
-
-
-def test_vertex_moves_are_moves_of_the_order_at_each_temperature():
-    _, formulation = problem(3, 6)
-    vertices = vertex_problem(formulation, Workers(1))
-    for seed in range(5):
-        moves = VertexMoves(formulation, vertices, tuple(range(6)), np.random.SeedSequence(seed))
-        moves.make(np.array([0.1, 0.5]), 9, GO_ON)
-        state = order_state(vertices, range(6), np.random.SeedSequence(seed))
-        for temperature in (10.0, 2.0):
-            anneal_order(vertices, state, temperature, 1.0, 9, GO_ON)
-        assert (
-            moves._state.order.tolist() == state.order.tolist()
-            and moves.order == state.best.tolist()
-        )
-
-
-def reads_of(formulation, limits, count=1, reserve=0.0, threads=1, **settings):
+def reads_of(formulation, limits, count=1, reserve=0.0, threads=1):
     run = Run(formulation.candidates, limits, Workers(threads))
     model = FlipModel.of(formulation.qubo)
     start = np.zeros(formulation.qubo.bits, np.bool_)
-    return sa.SimulatedAnnealing(**settings)._reads(
-        formulation, model, start, run, count, reserve, GO_ON
-    )
+    seeds = np.random.SeedSequence(1).spawn(count)
+    moves = [FlipMoves(model, start, seed) for seed in seeds]
+    return sa.make_reads(moves, Schedule(np.array([0.02, 0.5])), run, reserve, GO_ON)
 
 
 @pytest.mark.parametrize(
@@ -513,9 +452,7 @@ def reads_of(formulation, limits, count=1, reserve=0.0, threads=1, **settings):
 )
 def test_counted_moves_are_made_at_some_thousand_temperatures(moves, steps):
     _, formulation = problem(1)
-    (read,) = reads_of(
-        formulation, Limits(None, moves=moves), first_temperature=50.0, last_temperature=2.0
-    )
+    (read,) = reads_of(formulation, Limits(None, moves=moves))
     assert read.plan.steps == steps and (read.plan.tries or 0) * steps + read.plan.rest == moves
     assert read.plan.schedule.betas.tolist() == pytest.approx([0.02, 0.5])
     assert read.slot.begin == read.slot.end
@@ -538,12 +475,14 @@ def test_time_for_the_last_states_is_reserved(monkeypatch, set_clock):
         asked.append(seconds)
         return reserved_seconds(run, seconds)
 
-    solver_named("sa").prepare()
+    FLIPS.prepare()
     monkeypatch.setattr(sa, "reserved_seconds", recorded)
     monkeypatch.setattr(sa, "offer_first", lambda offers, model, start: 0.25)
-    for reads, threads in ((1, 1), (2, 2), (3, 2), (4, 1)):
+    for count, threads in ((1, 1), (2, 2), (3, 2), (4, 1)):
         limits, workers = Limits(None, moves=10), Workers(threads)
-        solve(formulation, solver_named("sa", reads=reads), limits=limits, workers=workers)
+        solve(
+            formulation, solver_named("sa", flips=True, reads=count), limits=limits, workers=workers
+        )
     assert [seconds / asked[0] for seconds in asked] == [1, 1, 2, 4] and asked[0] > 0.25
     set_clock(lambda: 100.0)
     run = Run(formulation.candidates, Limits(50.0), Workers(1))
@@ -554,7 +493,7 @@ def test_time_for_the_last_states_is_reserved(monkeypatch, set_clock):
 def test_the_best_state_is_offered_after_each_share(monkeypatch):
     untils, states = [], []
     _, formulation = problem(4, 6)
-    solver_named("sa").prepare()
+    FLIPS.prepare()
     monkeypatch.setattr(sa, "SHARES", 8)
     advance, read = Read.advance, NetworkOffers.offer
 
@@ -569,7 +508,9 @@ def test_the_best_state_is_offered_after_each_share(monkeypatch):
     monkeypatch.setattr(Read, "advance", advanced)
     monkeypatch.setattr(NetworkOffers, "offer", recorded)
     found = solve(
-        formulation, solver_named("sa", first_temperature=5.0), limits=Limits(None, moves=3000)
+        formulation,
+        solver_named("sa", flips=True, first_temperature=5.0),
+        limits=Limits(None, moves=3000),
     )
     assert untils == [share / 8 for share in range(1, 9)] and found.statistics["reads"] == 1
     shares = states[:-1]  # the last one comes from a descent
@@ -578,9 +519,9 @@ def test_the_best_state_is_offered_after_each_share(monkeypatch):
 
 def test_a_time_limit_ends_counted_moves(set_clock):
     _, formulation = problem(2)
-    solver_named("sa").prepare()
+    FLIPS.prepare()
     set_clock(TickingClock(2.0))
-    solution = solve(formulation, "sa", limits=Limits(60.0, moves=2**50))
+    solution = solve(formulation, FLIPS, limits=Limits(60.0, moves=2**50))
     assert solution.status.startswith("time limit reached before the last move; 1 read annealed")
 
 
@@ -636,22 +577,9 @@ def test_messages_about_states(raw, mended, scores):
     assert offers.message(0, 1) == f"the best state is feasible{scores}{known}"
 
 
-def test_vertex_moves_begin_at_the_start_and_are_the_same_with_any_number_of_threads():
-    _, formulation = problem(7, 6)
-    solver = solver_named("sa", vertex_moves=True, reads=3)
-    found = [
-        solve(formulation, solver, limits=Limits(None, moves=50, seed=4), workers=Workers(threads))
-        for threads in (1, 2)
-    ]
-    assert found[0].choice.tolist() == found[1].choice.tolist()
-    best = solve(formulation, "sa", limits=Limits(None, moves=200_000))
-    again = solve(formulation, solver, limits=Limits(None, moves=0), start=best.network)
-    assert again.score == again.statistics["raw_score"] == best.score
-
-
-@pytest.mark.parametrize("vertex_moves", [False, True])
-def test_kernels_are_warmed_up_once(monkeypatch, vertex_moves):
-    solver = solver_named("sa", vertex_moves=vertex_moves).prepare()
+@pytest.mark.parametrize("flips", [False, True])
+def test_kernels_are_warmed_up_once(monkeypatch, flips):
+    solver = solver_named("sa", flips=flips).prepare()
     monkeypatch.setattr(sa.SimulatedAnnealing, "__call__", None)
     solver.prepare()
 
@@ -659,7 +587,7 @@ def test_kernels_are_warmed_up_once(monkeypatch, vertex_moves):
 @pytest.mark.parametrize("moves", [0, 1, 5, 17, 5000, 100_003])
 def test_as_many_flips_are_tried_as_asked(moves):
     _, formulation = problem(1)
-    solution = solve(formulation, "sa", limits=Limits(None, moves=moves))
+    solution = solve(formulation, FLIPS, limits=Limits(None, moves=moves))
     assert solution.statistics["flips_tried"] == moves
     assert "1 read annealed" in solution.status
 
@@ -668,30 +596,30 @@ def test_a_time_limit_is_kept(set_clock):
     _, formulation = problem(2)
     clock = TickingClock(0.1)
     set_clock(clock)
-    solution = solve(formulation, "sa", limits=Limits(60.0))
+    solution = solve(formulation, FLIPS, limits=Limits(60.0))
     assert 50.0 <= clock.seconds < 80.0  # some time is kept for reading states
     assert solution.statistics["flips_tried"] > 10_000
 
 
 def test_an_interrupt_returns_the_best_so_far():
     _, formulation = problem(3)
-    solve(formulation, "sa", limits=Limits(0.1))
+    solve(formulation, FLIPS, limits=Limits(0.1))
     threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
-    solution = solve(formulation, "sa", limits=Limits(60.0))
+    solution = solve(formulation, FLIPS, limits=Limits(60.0))
     assert solution.interrupted
     assert solution.score > solution.empty_score
 
 
 def test_a_start_is_used():
     _, formulation = problem(5)
-    best = solve(formulation, "sa", limits=Limits(None, moves=200_000))
+    best = solve(formulation, FLIPS, limits=Limits(None, moves=200_000))
     again = solve(
-        formulation, "sa", limits=Limits(None, moves=0), start=Network(best.names, best.parents)
+        formulation, FLIPS, limits=Limits(None, moves=0), start=Network(best.names, best.parents)
     )
     assert again.score == best.score
 
 
-@pytest.mark.parametrize("solver", ["sa", "digital"])
+@pytest.mark.parametrize("solver", [FLIPS, "digital"])
 @pytest.mark.parametrize("seed", [0, 1, 2, 8])
 def test_what_is_known_before_annealing_is_no_result_of_it(solver, seed):
     """Without a move the only own state is the local minimum below the all-zero state."""
@@ -718,7 +646,7 @@ def test_repairs_are_told():
     _, formulation = problem(5, 6)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("qubayes.qubo.samplers.sa.descend", lambda model, bits: bits)
-        hot = solver_named("sa", first_temperature=1e6, last_temperature=1e6, reads=2)
+        hot = solver_named("sa", flips=True, first_temperature=1e6, last_temperature=1e6, reads=2)
         found = solve(formulation, hot, limits=Limits(None, moves=64))
     assert found.status.startswith("2 reads annealed, 128 flips tried")
     mended = found.statistics["repaired_score"]
@@ -731,7 +659,7 @@ def test_repairs_are_told():
         f"no state was feasible, with repair {mended:,.6f}; "
         f"a network known before annealing scores more, {found.score:,.6f}"
     )
-    cold = solver_named("sa", last_temperature=0.01)
+    cold = solver_named("sa", flips=True, last_temperature=0.01)
     assert solve(formulation, cold, limits=Limits(None, moves=200_000)).status.endswith(
         "the best state is feasible"
     )
@@ -740,8 +668,8 @@ def test_repairs_are_told():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"first_temperature": 0.5},
-        {"vertex_moves": True, "first_temperature": 0.01},
+        {"flips": True, "first_temperature": 0.5},
+        {"first_temperature": 0.01},
         {"last_temperature": 0.0},
         {"reads": 0},
         {"first_temperature": float("inf")},

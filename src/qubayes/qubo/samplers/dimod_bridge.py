@@ -24,7 +24,7 @@ from ...search.run import Ending, Run, warm_up
 from .. import Formulation
 from .digital import BitGroups, Tempering, load_trial
 from .flips import FlipModel, Schedule, descend, halting, watch
-from .sa import FlipMoves, Read, ReadPlan, TimeSlot, load_sweeps, time_slots
+from .reads import FlipMoves, Read, ReadPlan, TimeSlot, load_sweeps, time_slots
 from .states import PROVED_OPTIMAL, NetworkOffers, formulate_example
 
 DEFAULT_SWEEPS = 1000  # sweeps of a read, by default

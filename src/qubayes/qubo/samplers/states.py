@@ -89,6 +89,11 @@ class NetworkOffers:
         self._scores[network.repaired].append(self.run.score_of(network.choice))
         return network.repaired
 
+    def offer_choice(self, choice: Ints) -> None:
+        """Offer the network with these candidate sets, as that of a feasible state."""
+        self.run.offer(choice)
+        self._scores[False].append(self.run.score_of(choice))
+
     def offer_before(self, bits: Bools) -> None:
         """Offer the network of a state from before the first move: no result of annealing."""
         choice = network_of_state(self.formulation, bits).choice
