@@ -50,7 +50,7 @@ from qubayes.qubo import Demand, Formulation, formulate, quick_subsets
 from qubayes.qubo.samplers import annealed_score
 from qubayes.qubo.subsets import Subsets, read_subsets
 from qubayes.scores import Score
-from qubayes.search import Limits, solve
+from qubayes.search import Limits, solve, solver_named
 
 KINDS = {
     "paper": ("scc", "paper"),
@@ -141,7 +141,9 @@ def measured(name: str, options: argparse.Namespace) -> Row:
             "order_status": asdict(made.order_status),
         }
         facts["cpu_seconds"] = time.process_time() - began
-        found = solve(made, "sa", limits=limits, workers=workers).statistics
+        found = solve(
+            made, solver_named("sa", flips=True), limits=limits, workers=workers
+        ).statistics
         facts |= {
             "raw": found["raw_score"],
             "repaired": annealed_score(found),

@@ -251,7 +251,7 @@ def plain_loop(at_random: bool) -> Sampler:
 
 
 def compare_moves(options: argparse.Namespace) -> None:
-    """Print gaps and speed of single flips, vertex moves and parallel trial."""
+    """Print gaps and speed of vertex moves, single flips and parallel trial."""
     from qubayes.foundation.workers import Workers
     from qubayes.qubo import encode_sets
     from qubayes.qubo.samplers.flips import walk_from
@@ -262,7 +262,7 @@ def compare_moves(options: argparse.Namespace) -> None:
         "| instance | bits | edge | free | solver | seed | raw gap, % | repaired gap, % | million moves / s |"
     )
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
-    solvers = {"sa": {}, "sa, vertex moves": {"vertex_moves": True}, "digital": {}}
+    solvers = {"sa": {}, "sa, flips": {"flips": True}, "digital": {}}
     for part in options.instances.split(","):
         name, _, parents = part.partition(":")
         formulation = _formulation(name, int(parents), options, options.order, options.penalty)

@@ -93,6 +93,17 @@ def solved(solver: str, most: int, rows: int, **limits: Any) -> Work:
     return work
 
 
+def single_flips() -> Any:
+    """Return `sa` by single flips, which older versions have by default."""
+    import qubayes as qb
+    from qubayes.search import solver_named
+
+    try:
+        return solver_named("sa", flips=True)
+    except qb.QubayesError:
+        return solver_named("sa")
+
+
 def formulated(solver: str | None = None, moves: int = 0) -> Work:
     """Return the cover and the QUBO, or an annealing of it."""
     import qubayes as qb
@@ -109,7 +120,8 @@ def formulated(solver: str | None = None, moves: int = 0) -> Work:
 
     def anneal() -> Any:
         limits = qb.Limits(seconds=None, moves=moves)
-        found = qb.solve(formulation, solver, limits=limits, workers=qb.Workers(1))
+        chosen = single_flips() if solver == "sa" else solver
+        found = qb.solve(formulation, chosen, limits=limits, workers=qb.Workers(1))
         return [found.score, found.choice]
 
     return build if solver is None else anneal

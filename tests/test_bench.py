@@ -213,18 +213,18 @@ def test_records_survive_and_a_cut_line_is_passed_over(tmp_path):
         file.write(b'{"trial": {"kind": "so')  # a run was killed here
     again = Store(path)
     assert len(again.results(kind="solve")) == 1
-    again.add(record("sa", -20.0))
-    assert {r["trial"]["approach"] for r in Store(path).results()} == {"anneal", "sa"}
+    again.add(record("sa-flips", -20.0))
+    assert {r["trial"]["approach"] for r in Store(path).results()} == {"anneal", "sa-flips"}
 
 
 def test_the_last_record_of_a_trial_counts_and_errors_are_tried_again(tmp_path):
     store = Store(tmp_path / "x.jsonl")
-    failed = {**record("sa", 0.0), "error": "no memory"}
+    failed = {**record("sa-flips", 0.0), "error": "no memory"}
     del failed["result"]
     store.add(failed)
     trial = Trial(**failed["trial"])
     assert trial not in store and store.errors()
-    store.add(record("sa", -5.0))
+    store.add(record("sa-flips", -5.0))
     assert trial in store and not store.errors()
 
 
@@ -247,28 +247,30 @@ def test_wins_count_score_then_time(tmp_path):
     mended = {"raw_score": None, "before_annealing": None}
     for result in (
         *(record("anneal", -10.0), record("exact", -10.0, reached=0.5)),  # exact was first
-        record("sa", -20.0, repaired_score=-20.0, **mended),
+        record("sa-flips", -20.0, repaired_score=-20.0, **mended),
         *(record("anneal", -9.0, seed=1), record("exact", -10.0, seed=1)),
-        record("sa", -11.0, seed=1, repaired_score=-11.0, **mended),
+        record("sa-flips", -11.0, seed=1, repaired_score=-11.0, **mended),
         *(record("anneal", -9.0, seed=2), record("exact", -8.0, seed=2)),  # sa was not run
     ):
         store.add(result)
-    table = wins_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
+    table = wins_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa-flips"), 60.0)
     assert table.rows[0] == ("alarm", "4", "2", "1 / –", "1 / 2", "0 / 0", "GOB 5")
     assert (
         "repaired state: `sa` 2 of 2. Trials" in table.note
         and "known before it: `sa` 0 of 2." in table.note
     )
-    scores = scores_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
+    scores = scores_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa-flips"), 60.0)
     lacks = (1 / 92 / 3, 1 / 91 / 3, (10 / 90 + 2 / 91) / 2)
     assert scores.rows[0][2:4] == tuple(f"{100 * lack:.3f} %" for lack in lacks[:2])
     assert scores.rows[0][4] == f"{100 * lacks[2]:.3f} % (2 of 2)"
     assert scores.head[4:7] == ("sa, repaired", "sa, raw", "sa, before annealing")
     assert scores.rows[0][5:7] == ("– (0 of 2)", "– (0 of 2)")
     store.add(
-        record("sa", -11.0, seed=1, raw_score=-12.0, repaired_score=-11.0, before_annealing=-13.0)
+        record(
+            "sa-flips", -11.0, seed=1, raw_score=-12.0, repaired_score=-11.0, before_annealing=-13.0
+        )
     )
-    scores = scores_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
+    scores = scores_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa-flips"), 60.0)
     assert scores.rows[0][5:7] == (
         f"{100 * 3 / 91:.3f} % (1 of 2)",
         f"{100 * 4 / 91:.3f} % (0 of 2)",
@@ -281,18 +283,18 @@ def test_a_network_known_before_annealing_is_no_score_of_the_annealer(tmp_path, 
     """Neither does it win, nor is it the repaired or the raw score; in older trials it is a field of its own."""
     store = Store(tmp_path / "x.jsonl")
     own = {"raw_score": -30.0, "repaired_score": -20.0}
-    found = record("sa", -5.0, **own, **({"before_annealing": -5.0} if recorded else {}))
+    found = record("sa-flips", -5.0, **own, **({"before_annealing": -5.0} if recorded else {}))
     if not recorded:
         found["before_annealing"] = {"score": -5.0}
     store.add(found)
     store.add(record("exact", -10.0))
-    wins = wins_table(store, [Instance("alarm", 4)], ("exact", "sa"), 60.0)
+    wins = wins_table(store, [Instance("alarm", 4)], ("exact", "sa-flips"), 60.0)
     assert wins.rows[0][3:5] == ("1 / 1", "0 / 0")
     assert (
         "repaired state: `sa` 0 of 1. Trials" in wins.note
         and "known before it: `sa` 1 of 1." in wins.note
     )
-    scores = scores_table(store, [Instance("alarm", 4)], ("exact", "sa"), 60.0)
+    scores = scores_table(store, [Instance("alarm", 4)], ("exact", "sa-flips"), 60.0)
     assert scores.rows[0][2:6] == (
         "0.000 %",
         "11.111 % (0 of 1)",
@@ -307,13 +309,13 @@ def test_the_score_before_annealing_is_added_to_older_trials(data, tmp_path):
     place, path = Place(str(data), str(tmp_path / "cache")), tmp_path / "trials.jsonl"
     known = []
     for instance in ("alarm", "chess"):
-        trial = Trial("solve", instance, 2, 0, "sa", rows=100)
+        trial = Trial("solve", instance, 2, 0, "sa-flips", rows=100)
         formulation = formulate(prepared(place, trial))
         known.append(
             decode(formulation, np.zeros(formulation.qubo.bits, np.bool_), repair=True).final.score
         )
         for approach, early in (
-            ("sa", [known[-1]]),
+            ("sa-flips", [known[-1]]),
             ("digital", [known[-1], known[-1] + 0.5]),
             ("order-sa", []),
         ):
@@ -364,8 +366,8 @@ def test_a_trial_of_the_growth_tables_is_no_further_sample(tmp_path):
 def test_a_score_without_repair_is_not_counted_as_repaired(tmp_path):
     store = Store(tmp_path / "x.jsonl")
     for seed, raw in ((0, -11.0), (1, -12.0)):
-        store.add(record("sa", -11.0, seed=seed, raw_score=raw, repaired_score=-11.0))
-    table = scores_table(store, [Instance("alarm", 4)], ("sa",), 60.0)
+        store.add(record("sa-flips", -11.0, seed=seed, raw_score=raw, repaired_score=-11.0))
+    table = scores_table(store, [Instance("alarm", 4)], ("sa-flips",), 60.0)
     assert table.rows[0][2] == "0.000 % (1 of 2)" and table.rows[0][3].endswith("% (2 of 2)")
 
 
@@ -449,7 +451,7 @@ def test_sentences_count_what_the_trials_say(tmp_path):
         Trial("bits", "alarm", 4, 0, "ilp"),
         {"bits": {"total": 9}},
     )
-    for name in ("anneal", "exact", "order-sa", "hillclimb", "asobs", "sa"):
+    for name in ("anneal", "exact", "order-sa", "hillclimb", "asobs", "sa-flips"):
         store.add(record(name, -20.0, raw_score=-20.0, before_annealing=-30.0))
         store.add(record(name, -10.0, seed=1, repaired_score=-10.0, before_annealing=-30.0))
     store.add(
@@ -501,7 +503,7 @@ def test_sentences_count_what_the_trials_say(tmp_path):
 
 
 def test_records_from_before_the_rules_are_measured_again(tmp_path):
-    store, old = Store(tmp_path / "x.jsonl"), record("sa", -1.0)
+    store, old = Store(tmp_path / "x.jsonl"), record("sa-flips", -1.0)
     del old["result"]["limit"]
     store.add(old)
     assert Trial(**old["trial"]) not in Store(tmp_path / "x.jsonl")
@@ -614,7 +616,7 @@ def test_proofs_come_before_other_solvers(data, tmp_path):
 def test_time_limits_follow_the_papers_rules(data, tmp_path):
     sets = Trial("solve", "alarm", 2, 0, "order-sa", rows=100, seconds=0.2)
     place = Place(str(data), str(tmp_path), {}, {sets.sample: 0.3}, {sets.sample: 0.4})
-    limits = {"order-sa": (0.6, 0.0), "sa": (0.2, 0.4), "hillclimb": (0.9, -0.3)}
+    limits = {"order-sa": (0.6, 0.0), "sa-flips": (0.2, 0.4), "hillclimb": (0.9, -0.3)}
     for approach, (limit, ahead) in limits.items():
         found = measure(place, replace(sets, approach=approach))["result"]
         assert (found["limit"], found["ahead"]) == (pytest.approx(limit), ahead)

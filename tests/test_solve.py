@@ -62,7 +62,7 @@ def solver_of(name: str) -> Solver:
 
 def enough(name: str, seed: int = 1) -> Limits:
     """Limits within which small problems are solved, however busy the machine is."""
-    moves = 5_000_000 if name == "sa" else 100_000  # single flips are cheap, and many are needed
+    moves = 100_000
     return (
         Limits(None, moves=moves, seed=seed)
         if solver_named(name).counts

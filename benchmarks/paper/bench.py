@@ -27,7 +27,7 @@ TABLES = ("1", "2", "3", "D.2", "D.5", "growth")
 PAPER_ROWS = 1000  # of each sample in the paper
 ALIASES = {"4": "D.2", "5": "D.5"}  # the paper's five in the order of its pages
 APPROACHES = ("auto", "ogorman", "ilp", "ilp-only")
-SOLVERS = ("anneal", "exact", "digital", "order-sa", "hillclimb", "bqp", "sa", "asobs")
+SOLVERS = ("anneal", "exact", "digital", "order-sa", "hillclimb", "bqp", "sa-flips", "asobs")
 
 
 @dataclass(frozen=True, slots=True)

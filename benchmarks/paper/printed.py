@@ -149,7 +149,7 @@ PAPER_SOLVERS = {
     "hillclimb": "HCS",
     "order-sa": "SAO",
     "exact": "GOB",
-    "sa": "SAQ",
+    "sa-flips": "SAQ",
     "asobs": "ASO",
 }
 WINS = {

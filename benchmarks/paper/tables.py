@@ -19,8 +19,8 @@ OURS = "anneal"
 SAME = 1e-6  # difference of scores that counts as none
 GROWTH = {trial for axis in AXES for trial in axis.trials}
 # a state that violates a constraint is read as a network nearby
-REPAIRED = ("digital", "sa", "dimod")
-ANNEALERS = ("digital", "sa")  # of these, those that know a network before they anneal
+REPAIRED = ("digital", "sa-flips", "dimod")
+ANNEALERS = ("digital", "sa-flips")  # of these, those that know a network before they anneal
 
 
 def candidates_table(store: Store, instances: Iterable[Instance]) -> Table:

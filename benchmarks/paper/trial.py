@@ -34,6 +34,8 @@ from .instances import instance
 from .programs import PROGRAMS, solve_by_program
 
 KINDS = ("candidates", "bits", "preparation", "solve")
+# solvers with settings, by what the tables call them
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"sa-flips": ("sa", {"flips": True})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +316,8 @@ def _solve(place: Place, trial: Trial) -> dict[str, Any]:
             "ahead": ahead,
             "trace": _thinned(found_there["trace"]),
         }
-    solver: Any = solver_named(trial.approach)
+    name, settings = VARIANTS.get(trial.approach, (trial.approach, {}))
+    solver: Any = solver_named(name, **settings)
     if solver.takes == "formulation":
         seconds, ahead = trial.seconds, formulating
         kept = _kept_at(place, trial).with_suffix(".qbs")

@@ -4,7 +4,7 @@ vertex move: the order bits of a vertex change as if it were inserted elsewhere 
 vertices, and with them its own subset bits, those of its children, and the slack bits
 (`vertex_moves.py`). All states are feasible.
 
-single flip: one bit changes. This is SAQ of the paper (Appendix D.3). Before a vertex can pass one
+single flip: one bit changes. This is SAQ (paper, Appendix D.3). Before a vertex can pass one
 of its parents in the order, the subset bit that holds the edge must be turned off, which costs its
 whole gain: this barrier keeps single flips from good networks (docs/samplers.md)."""
 
@@ -52,8 +52,7 @@ def _maker(flips: bool) -> Callable[[], "SimulatedAnnealing"]:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedAnnealing:
-    """Simulated annealing by vertex moves: a vertex changes its place in the order with all its
-    bits.
+    """Simulated annealing by vertex moves: a vertex and its bits change with its place in an order.
 
     Eight replicas at temperatures from 6 to 0.6 exchange their states; all temperatures fall to
     0.15 of that. With `flips`: random single flips, as in the paper; the temperature falls from 100
