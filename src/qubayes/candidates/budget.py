@@ -13,6 +13,7 @@ from ..foundation.errors import SettingError, TooLargeError, option
 from ..foundation.jit import compilations
 from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
+from .by_extensions import FAMILY_SECONDS, families_of
 from .forecast import WHOLE, Forecast, forecasts, table_bytes
 from .identify import CandidateSearch, checked, too_many_sets
 from .moments import PAIR_SECONDS, pairs_of
@@ -172,6 +173,9 @@ def is_large(dataset: Dataset, search: CandidateSearch, limit: float) -> bool:
     kept = search.possible_parents
     if m < 1 or (kept is not None and limit == inf):
         return False
+    if not dataset.is_plain:
+        seconds = FAMILY_SECONDS * dataset.rows * families_of(n, m)
+        return seconds >= min(_SECONDS_TO_FORECAST, max(limit, 1.0))
     if dataset.kind == "continuous":
         pairs = sum(pairs_of(n, size) for size in range(1, m + 1))
         return PAIR_SECONDS * pairs >= min(_SECONDS_TO_FORECAST, max(limit, 1.0))
@@ -225,7 +229,8 @@ class _Costs:
     def of_smaller(self) -> Iterator[Forecast]:
         """Yield the forecasts of smaller searches, in the order of `sizes`."""
         for m, few in sizes(self.search, self.dataset.n):
-            if few is None or self.dataset.kind == "discrete":
+            among_some = self.dataset.kind == "discrete" and self.dataset.is_plain
+            if few is None or among_some:
                 yield self.of(replace(self.search, max_parents=m, possible_parents=few))
 
     def of(self, search: CandidateSearch) -> Forecast:

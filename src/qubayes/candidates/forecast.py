@@ -19,6 +19,7 @@ from ..foundation.errors import SettingError, option
 from ..foundation.families import VertexSet
 from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.workers import Workers, run
+from .by_extensions import FAMILY_SECONDS, bytes_of_child, families_of
 from .candidates import Candidates
 from .identify import CandidateSearch, assemble, checked, first_level, sets_per_block
 from .levels import (
@@ -122,6 +123,8 @@ def forecasts(
     predicted = _among_all if search.possible_parents is None else _among_some
     if dataset.kind == "continuous":
         predicted = _among_numbers
+    if not dataset.is_plain:
+        predicted = _by_extensions
     found: list[Forecast] = []
     memory, load = peak_memory(), Load()
     for m, cost in enumerate(predicted(dataset, search, workers, load, longest, on_progress), 1):
@@ -150,6 +153,8 @@ def forecasts(
 def table_bytes(dataset: Dataset, max_parents: int) -> int:
     """Return the most bytes that the search among all parents keeps between levels."""
     n = dataset.n
+    if not dataset.is_plain:
+        return max(bytes_of_child(n, m) for m in range(max_parents + 1))
     if dataset.kind == "continuous":
         return bytes_of_tables(n, max_parents)
     return max((_table_bytes(n, m) for m in range(1, max_parents + 1)), default=0)
@@ -418,6 +423,24 @@ def _among_numbers(
         rate = counts[m - 1] / counts[m - 2] if m > 1 and counts[m - 2] else float(n)
         counts[m] = min(rate * counts[m - 1], float(pairs_of(n, m)))
         yield _Cost(pace * _pairs(n, m), sum(counts[1 : m + 1]), "extrapolated", None)
+
+
+def _by_extensions(
+    dataset: Dataset,
+    search: CandidateSearch,
+    workers: Workers,
+    load: Load,
+    longest: float,
+    on_progress: OnProgress,
+) -> Iterator[_Cost]:
+    """Yield the costs of searches by an engine with at most 1, 2, ... parents, as extrapolated.
+
+    Nothing is known of how many sets are candidates: all are counted."""
+    n = dataset.n
+    pace = FAMILY_SECONDS * dataset.rows / workers.here.count
+    for m in range(1, search.max_parents + 1):
+        families = families_of(n, m)
+        yield _Cost(pace * families, float(families), "extrapolated", None)
 
 
 def _pairs(n: int, most: int) -> int:

@@ -15,6 +15,7 @@ from ..foundation.settings import facts
 from ..foundation.workers import Stopped, Workers, run
 from ..scores import AUTO, Score, check_independent
 from ..scores.score import check_joint_states
+from .by_extensions import blocks_of_child
 from .candidates import Candidates, Stamp, in_order
 from .checkpoint import Checkpoint
 from .counting import check_rows, prepare_rows
@@ -116,7 +117,9 @@ def identify_until(
     with ExitStack() as stack:
         stack.enter_context(suppress(Stopped))
         joined = stack.enter_context((workers or Workers()).until(stop).connected())
-        if dataset.kind == "continuous":
+        if not dataset.is_plain:
+            steps = _by_extensions(dataset, search, joined)
+        elif dataset.kind == "continuous":
             steps = _by_size(dataset, search, joined)
         elif search.possible_parents is None:
             steps = _by_level(dataset, search, joined, checkpoint, resume=resume)
@@ -181,6 +184,16 @@ def _by_size(dataset: Dataset, search: CandidateSearch, workers: Workers) -> Ste
             yield Progress("candidates", done, total, note), [found.block]
 
 
+def _by_extensions(dataset: Dataset, search: CandidateSearch, workers: Workers) -> Steps:
+    """Yield the sets of one variable after the other, scored by an engine."""
+    n = dataset.n
+    allowed = search.knowledge.resolve(dataset.names, search.max_parents)
+    shared = (search.score.engine(dataset), allowed)
+    with closing(run(blocks_of_child, shared, list(range(n)), workers)) as tasks:
+        for done, (_, found) in enumerate(tasks, 1):
+            yield Progress("candidates", done, n, f"{done:,} of {n:,} variables"), found
+
+
 def _by_child(dataset: Dataset, search: CandidateSearch, workers: Workers) -> Steps:
     """Yield the sets among the possible parents of one variable after the other."""
     n = dataset.n
@@ -228,6 +241,12 @@ def checked(dataset: Dataset, search: CandidateSearch) -> CandidateSearch:
         )
     if most is not None and most >= dataset.n - 1:  # all others: nothing is left out
         search = replace(search, possible_parents=None)
+    if not dataset.is_plain and search.possible_parents is not None:
+        raise SettingError(
+            f"{option('possible_parents', search.possible_parents)} is for tables without missing"
+            " cells and experiments; leave it out, and for many columns the number of parents, too:"
+            " then sets are grown among all"
+        )
     if dataset.kind == "continuous":
         return _checked_numbers(dataset, search)
     check_rows(dataset)
@@ -262,7 +281,8 @@ def _checked_numbers(dataset: Dataset, search: CandidateSearch) -> CandidateSear
             f"at most {most} parents among {dataset.n} variables make too many sets to look at;"
             " allow fewer parents, or give no number: then sets are grown"
         )
-    check_independent(dataset)
+    if dataset.is_plain:
+        check_independent(dataset)
     return search
 
 

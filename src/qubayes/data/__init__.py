@@ -1,6 +1,7 @@
 """Tables of data: `read` makes a `Dataset` of a file or a data frame."""
 
 from ..settings import ReadSettings
+from .cells import MissingCells
 from .columns import ADVISED_BINS, code_of, state_of, values_of
 from .dataset import MOST_CODES, Dataset, code_type, make_frame, numbers_of, write, write_rows
 from .read import column_like, read, read_evidence, read_number_evidence
@@ -10,6 +11,7 @@ __all__ = [
     "ADVISED_BINS",
     "MOST_CODES",
     "Dataset",
+    "MissingCells",
     "ReadSettings",
     "code_of",
     "code_type",

@@ -101,9 +101,10 @@ def set_by_table(names: Sequence[str], given: Mapping[str, Any] | Any, rows: int
 
 def _truth(values: Any) -> Bools:
     """Return the values as truth values; raise if they are others."""
-    if values.dtype.kind != "b" and not np.isin(values, (0, 1)).all():
+    other = [value for value in values.reshape(-1).tolist() if value not in (0, 1)]
+    if other:
         raise DataError(
-            f"{option('interventions')} holds {values.reshape(-1)[0]!r}, which is no truth value;"
+            f"{option('interventions')} holds {other[0]!r}, which is no truth value;"
             " give True where a variable was set, or the name of a column"
         )
     return np.asarray(values, dtype=np.bool_)

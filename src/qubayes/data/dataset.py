@@ -97,9 +97,30 @@ class Dataset:
     def observed(self, family: Ints) -> Bools:
         """(rows,) whether all variables of the family have a value."""
         if self.missing is None or not self.has_gaps:
-            return np.ones(self.rows, np.bool_)
+            return np.ones(self.stored_rows, np.bool_)
         found: Bools = np.logical_not(np.any(self.missing.mask[family], axis=0))
         return found
+
+    def lacking(self, variable: int) -> Bools:
+        """(rows,) whether the variable has no value."""
+        return ~self.observed(np.array([variable]))
+
+    def rows_of(self, child: int, parents: Sequence[int]) -> Bools:
+        """(rows,) whether the row counts for the family: no value is missing, the child not set."""
+        found = self.observed(np.array([child, *parents]))
+        return found if self.interventions is None else found & ~self.interventions[child]
+
+    @cached_property
+    def told(self) -> Bools | None:
+        """(n, n) whether one of two variables was set where the other was not; None if none was.
+
+        Then the data tell the direction of an edge between them (`cpdag`)."""
+        if self.interventions is None:
+            return None
+        _, group = np.unique(self.interventions, axis=0, return_inverse=True)
+        group = group.reshape(-1)
+        differs: Bools = group[:, None] != group
+        return differs
 
     @cached_property
     def moments(self) -> tuple[Floats, Floats]:
@@ -226,10 +247,11 @@ class Dataset:
         pd = import_module("pandas")
         table = self.repeated()
         columns = {}
-        for name, states, codes in zip(table.names, table.states, table.codes, strict=True):
+        for v, (name, states) in enumerate(zip(table.names, table.states, strict=True)):
             if name in table.numbers:
                 columns[name] = table.numbers[name].copy()
             else:
+                codes = np.where(table.lacking(v), -1, table.codes[v].astype(np.int64))
                 columns[name] = pd.Categorical.from_codes(codes, list(states))
         return pd.DataFrame(columns)
 
@@ -240,11 +262,13 @@ class Dataset:
         pl = optional("polars", "a data frame", "frames")
         table = self.repeated()
         columns = []
-        for name, states, codes in zip(table.names, table.states, table.codes, strict=True):
+        for v, (name, states) in enumerate(zip(table.names, table.states, strict=True)):
             if name in table.numbers:
-                columns.append(pl.Series(name, table.numbers[name]))
+                columns.append(pl.Series(name, table.numbers[name], nan_to_null=True))
                 continue
-            names = pl.Series(name, states, dtype=pl.Enum(states))
+            # the last one stands for missing values
+            names = pl.Series(name, [*states, None], dtype=pl.Enum(states))
+            codes = np.where(table.lacking(v), len(states), table.codes[v])
             columns.append(names.gather(pl.Series(codes.astype(np.uint32))))
         return pl.DataFrame(columns)
 
@@ -252,7 +276,7 @@ class Dataset:
         dropped = f" ({self.dropped} more with missing values were dropped)" if self.dropped else ""
         lines = [
             f"Dataset: {self.rows} rows{dropped} of {self.n} variables,"
-            f" arities from {self.arities_from}"
+            f" arities from {self.arities_from}{self._cells_in_words()}"
         ]
         for name, states in islice(zip(self.names, self.states, strict=True), _SHOWN):
             lines.append(f"  {name}: {self._kind_of(name, states)}")
@@ -260,11 +284,22 @@ class Dataset:
             lines.append(f"  and {self.n - _SHOWN} variables more")
         return "\n".join(lines)
 
+    def _cells_in_words(self) -> str:
+        """Return how many cells are missing or were set, after a semicolon; or nothing."""
+        words = ""
+        if self.missing is not None:
+            filled = ", filled" if self.missing.treatment == "filled" else ""
+            words += f"; {100.0 * self.missing.mask.mean():.3g} % of the cells missing{filled}"
+        if self.interventions is not None:
+            words += f"; {100.0 * self.interventions.mean():.3g} % of the cells set by experiments"
+        return words
+
     def _kind_of(self, name: str, states: Sequence[str]) -> str:
         """Return what the column holds, in words."""
         if name not in self.numbers:
             return f"{len(states)} states {some(states)}"
         cells = self.numbers[name]
+        cells = cells[~np.isnan(cells)]
         return f"numbers from {cells.min():g} to {cells.max():g}" if len(cells) else "numbers"
 
     def _repr_html_(self) -> str:
@@ -276,11 +311,13 @@ class Dataset:
         names, states = self.names[:_SHOWN], self.states[:_SHOWN]
         counts = row("td", (f"{len(its)} states" if its else "numbers" for its in states))
         columns = []
-        for name, its, codes in zip(names, states, self.codes, strict=False):
+        for v, (name, its) in enumerate(zip(names, states, strict=True)):
             if name in self.numbers:
-                columns.append([f"{cell:g}" for cell in self.numbers[name][:10]])
+                shown = [f"{cell:g}" for cell in self.numbers[name][:10]]
             else:
-                columns.append([its[code] for code in codes[:10].tolist()])
+                shown = [its[code] for code in self.codes[v, :10].tolist()]
+            lacking = self.lacking(v).tolist()
+            columns.append(["" if lacks else x for x, lacks in zip(shown, lacking, strict=False)])
         rows = [row("td", cells) for cells in zip(*columns, strict=True)]
         title = escape(str(self).partition("\n")[0])
         head = f"<thead>{row('th', names)}{counts}</thead>"
@@ -369,15 +406,20 @@ def write_rows(dataset: Dataset, file: IO[Any], separator: str = ",") -> None:
     file.write(separator.join(map(field, dataset.names)) + "\n")
     if separator == " ":
         file.write(" ".join(map(str, dataset.arities)) + "\n")
+    if dataset.has_gaps and separator == " ":
+        raise FormatError("a .dat file cannot hold missing cells; write .csv instead")
     fields = [
         np.array([field(state) for state in states], dtype=object) for states in dataset.states
     ]
     for start in range(0, dataset.rows, _BLOCK):
         block = dataset.codes[:, start : start + _BLOCK]
         columns = []
-        for name, texts, codes in zip(dataset.names, fields, block, strict=True):
+        for v, (name, texts, codes) in enumerate(zip(dataset.names, fields, block, strict=True)):
             if name in dataset.numbers:
-                columns.append([*map(repr, dataset.numbers[name][start : start + _BLOCK].tolist())])
+                cells = [*map(repr, dataset.numbers[name][start : start + _BLOCK].tolist())]
             else:
-                columns.append(texts[codes].tolist())
+                cells = texts[codes].tolist()
+            for row in np.flatnonzero(dataset.lacking(v)[start : start + _BLOCK]).tolist():
+                cells[row] = ""
+            columns.append(cells)
         file.write("".join(separator.join(row) + "\n" for row in zip(*columns, strict=True)))

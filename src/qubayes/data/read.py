@@ -215,8 +215,10 @@ def read_evidence(
 ) -> dict[str, Ints]:
     """Return the state of every row in each column that `like` names; -1 for a missing value."""
     if isinstance(source, Dataset):
-        parts = zip(source.names, source.states, source.codes, source.states, strict=True)
-        columns = [Column(*column) for column in parts]
+        columns = []
+        for v, (name, its) in enumerate(zip(source.names, source.states, strict=True)):
+            codes = np.where(source.lacking(v), len(its), source.codes[v])
+            columns.append(Column(name, its, codes, its))
     else:
         columns, _ = _load(source, settings or ReadSettings())
     states = _states_by_name(like)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..candidates import CandidateSearch, identify_until
 from ..data import Dataset
-from ..foundation.arrays import Floats, frozen
+from ..foundation.arrays import Bools, Floats, frozen
 from ..foundation.errors import QubayesError, SettingError
 from ..foundation.families import VertexSet
 from ..foundation.files import json_object, read_text, replacing
@@ -116,7 +116,7 @@ def bootstrap(
             show()
     networks = [found[number] for number in sorted(found)]
     none = np.zeros((dataset.n, dataset.n))
-    frequencies = edge_frequencies(networks) if networks else none
+    frequencies = edge_frequencies(networks, dataset.told) if networks else none
     return Confidence(len(found), frozen(frequencies), consensus(dataset.names, frequencies))
 
 
@@ -187,11 +187,13 @@ def kept_networks(path: Path, names: tuple[str, ...]) -> list[Network | None]:
         return []
 
 
-def edge_frequencies(networks: Sequence[Network]) -> Floats:
-    """Return (n, n) [parent, child] the share of networks with the edge; half if reversible."""
+def edge_frequencies(networks: Sequence[Network], told: Bools | None = None) -> Floats:
+    """Return (n, n) [parent, child] the share of networks with the edge; half if reversible.
+
+    `told` are the pairs whose direction experiments tell."""
     counts = np.zeros((networks[0].n, networks[0].n))
     for network in networks:
-        pattern = cpdag(network)
+        pattern = cpdag(network, told)
         for parent, child in pattern.directed:
             counts[parent, child] += 1.0
         for first, second in pattern.undirected:

@@ -120,7 +120,8 @@ class GrownStage:
     def _has_few_numbers(self) -> bool:
         """Return whether parent sets of every size are searched: of few continuous variables."""
         n = self.dataset.n
-        return self.dataset.kind == "continuous" and n <= _MOST_NUMBERS and self.dataset.rows > n
+        quick = self.dataset.kind == "continuous" and self.dataset.is_plain
+        return quick and n <= _MOST_NUMBERS and self.dataset.rows > n
 
     def _is_dear(self, most: int) -> bool:
         """Return whether growing sets takes longer than searching all of them, and is felt."""

@@ -19,6 +19,7 @@ from ..foundation.progress import OnProgress, silent
 from ..foundation.summary import aligned, counted
 from ..foundation.workers import Workers
 from ..network import (
+    Cpdag,
     Network,
     compare,
     cpdag,
@@ -103,6 +104,11 @@ class Judgement:
             return None
         return math.exp(self.below) if self.below < 700.0 else math.inf
 
+    @property
+    def _class(self) -> Cpdag:
+        """The equivalence class of the network, as far as the data tell directions."""
+        return cpdag(self.network, self.learned.dataset.told)
+
     def _below(self, score: float) -> float:
         """Return how far this network is below a score; 0 for a difference that is rounding."""
         difference = score - self.score
@@ -111,7 +117,7 @@ class Judgement:
     def as_json(self) -> dict[str, Any]:
         """Return what `qubayes judge --json` prints."""
         solution = self.learned.solution
-        graph = cpdag(self.network)
+        graph = self._class
         factor = self.bayes_factor
         return {
             "score": self.score,
@@ -165,7 +171,7 @@ class Judgement:
 
     def _rows(self) -> list[tuple[str, str]]:
         """Return scores, counts of edges and held-out likelihood: names and values."""
-        solution, graph = self.learned.solution, cpdag(self.network)
+        solution, graph = self.learned.solution, self._class
         distance = compare(self.network, self.learned.network)
         known = solution.describe_gap()
         if not solution.proved and not solution.only_grown:

@@ -171,6 +171,7 @@ class Learned:
             f"{self.dataset.rows:,} rows",
             outcome=self._outcome(),
             strengths=edge_strengths(self.candidates, self.network.parents),
+            told=self.dataset.told,
             confidences=confidences,
             consensus=consensus,
             close=self._close_networks(),
@@ -207,9 +208,13 @@ class Learned:
         """Return for each variable the share of rows with each of its states."""
         dataset = self.dataset
         shares = []
-        for codes, arity in zip(dataset.codes, dataset.arities.tolist(), strict=True):
-            counts = np.bincount(codes, dataset.weights, minlength=arity)[:arity]
-            shares.append((counts / dataset.rows).tolist())
+        for v, arity in enumerate(dataset.arities.tolist()):
+            weights = dataset.weights
+            codes = dataset.codes[v]
+            if dataset.has_gaps:
+                codes = codes[~dataset.lacking(v)]
+            counts = np.bincount(codes, weights, minlength=arity)[:arity]
+            shares.append((counts / max(counts.sum(), 1)).tolist())
         return tuple(shares)
 
     def _vertex_facts(self, *, bits: bool) -> tuple[VertexFacts, ...]:

@@ -46,7 +46,8 @@ _SETS_FOR_BITS = 100_000  # candidates; a QUBO of more is not made just to count
 def say_score_of_numbers(dataset: Dataset, score: Score) -> None:
     """Log which columns are numbers, and their score; raise if one is redundant."""
     if dataset.kind == "continuous":
-        check_independent(dataset)
+        if dataset.is_plain:
+            check_independent(dataset)
         log.warning(
             "%d continuous columns: Gaussian score %s; %s cuts them into intervals",
             *(dataset.n, score.on(dataset).name, option("bins", ADVISED_BINS)),

@@ -100,6 +100,17 @@ def fit_linear(
     return Linear(means[-1] - weights @ means[:-1], tuple(weights.tolist()), deviation)
 
 
+def linear_of_moments(
+    means: Floats, covariance: Floats, child: int, parents: Sequence[int]
+) -> Linear:
+    """Return the parameters of maximum likelihood given all means and covariances."""
+    its = list(parents)
+    weights = np.linalg.solve(covariance[np.ix_(its, its)], covariance[its, child])
+    variance = float(covariance[child, child] - weights @ covariance[its, child])
+    intercept = float(means[child] - weights @ means[its])
+    return Linear(intercept, tuple(weights.tolist()), float(np.sqrt(variance)))
+
+
 def _check_vary(numbers: Floats, family: Sequence[int], names: Sequence[str]) -> None:
     """Raise if a column has the same number in every row."""
     for vertex in family:

@@ -24,7 +24,7 @@ def vertex_scores(network: Network, dataset: Dataset, score: Score | None = None
     Their sum is the score of the network."""
     columns = columns_of(network, dataset)
     chosen = score or Score(AUTO)
-    if dataset.numbers:
+    if dataset.numbers or not dataset.is_plain:
         engine = chosen.engine(dataset.select(np.array(columns, np.int64)))
         scores = [engine.local(vertex, its) for vertex, its in enumerate(network.parents)]
         return frozen(np.array(scores, dtype=np.float64))

@@ -10,11 +10,11 @@ import numpy as np
 from ..data import Dataset, ReadSettings, numbers_of, read, values_of
 from ..data.dataset import code_type
 from ..data.spelling import plain_spelling
-from ..foundation.arrays import AnyArray, Floats, Ints, frozen
+from ..foundation.arrays import AnyArray, Bools, Floats, Ints, frozen
 from ..foundation.errors import DataError, SettingError, TooLargeError, option, some
 from ..scores import DECLARED, EACH, Score
 from .by_state import ByState
-from .linear import Linear, fit_linear
+from .linear import Linear, fit_linear, linear_of_moments
 from .network import Network
 from .network_files import read_network
 
@@ -90,11 +90,34 @@ def _estimator(score: Score | str) -> Score:
 def _fit_linears(network: Network, dataset: Dataset) -> Network:
     """Return the network with the maximum likelihood parameters of continuous variables."""
     numbers = _numbers(network, dataset)
-    linears = tuple(
-        fit_linear(numbers, vertex, its, network.names, dataset.weights)
-        for vertex, its in enumerate(network.parents)
-    )
-    return replace(network, tables=linears, values={})
+    spread = None if dataset.missing is None else dataset.missing.spread
+    if spread is not None:
+        columns = columns_of(network, dataset)
+        return _fit_to_moments(network, numbers, spread[np.ix_(columns, columns)])
+    linears = []
+    for vertex, its in enumerate(network.parents):
+        cells = numbers[:, _rows_of(network, dataset, vertex)]
+        linears.append(fit_linear(cells, vertex, its, network.names, dataset.weights))
+    return replace(network, tables=tuple(linears), values={})
+
+
+def _fit_to_moments(network: Network, numbers: Floats, spread: Floats) -> Network:
+    """Return the network fitted to expected cells, with the covariances that they leave out."""
+    means = numbers.mean(axis=1)
+    centred = numbers - means[:, None]
+    covariance = (centred @ centred.T + spread) / numbers.shape[1]
+    linears = []
+    for vertex, its in enumerate(network.parents):
+        linears.append(linear_of_moments(means, covariance, vertex, its))
+    return replace(network, tables=tuple(linears), values={})
+
+
+def _rows_of(network: Network, dataset: Dataset, vertex: int) -> Bools | slice:
+    """Return the rows that count for a vertex and its parents."""
+    if dataset.is_plain:
+        return slice(None)
+    columns = columns_of(network, dataset)
+    return dataset.rows_of(columns[vertex], [columns[p] for p in network.parents[vertex]])
 
 
 def _fit_tables(network: Network, dataset: Dataset, score: Score) -> Network:
@@ -116,6 +139,7 @@ def _fit_tables(network: Network, dataset: Dataset, score: Score) -> Network:
     for vertex, its in enumerate(network.parents):
         shape = network.table_shape(vertex)
         cells = np.ravel_multi_index([codes[v] for v in (*its, vertex)], shape)
+        cells = cells[_rows_of(network, dataset, vertex)]
         counts = _count_cells(cells, sizes[vertex], dataset.weights)
         tables.append(_estimate(counts.reshape(shape), score))
     return replace(network, tables=tuple(tables), values=_values(network, dataset))
@@ -145,6 +169,11 @@ def log_likelihood(network: Network, dataset: Dataset) -> float:
     -221.807
     """
     _, parameters = network.all_parameters
+    if dataset.has_gaps:
+        raise DataError(
+            "no log-likelihood is computed for rows with missing cells;"
+            f" leave them out with {option('missing', 'drop')}"
+        )
     if network.is_mixed:
         dataset = dataset.repeated()
     codes = _codes(network, dataset)
@@ -152,15 +181,18 @@ def log_likelihood(network: Network, dataset: Dataset) -> float:
     parts = []
     for vertex, its in enumerate(parameters):
         discrete, continuous = network.split_parents(vertex)
-        states = [codes[parent] for parent in discrete]
+        rows = _rows_of(network, dataset, vertex)
+        states = [codes[parent][rows] for parent in discrete]
         if isinstance(its, np.ndarray):
             with np.errstate(divide="ignore"):
-                part = _sum_of_rows(np.log(its[(*states, codes[vertex])]), dataset)
-        elif isinstance(its, Linear):
-            cells = numbers[list(continuous)]
-            part = its.log_likelihood(numbers[vertex], cells, dataset.weights)
+                part = _sum_of_rows(np.log(its[(*states, codes[vertex][rows])]), dataset)
         else:
-            part = its.log_likelihood(numbers[vertex], states, numbers[list(continuous)])
+            own = numbers[vertex, rows]
+            cells = numbers[list(continuous)][:, rows]
+            if isinstance(its, Linear):
+                part = its.log_likelihood(own, cells, dataset.weights)
+            else:
+                part = its.log_likelihood(own, states, cells)
         parts.append(part)
     return sum(parts)
 
@@ -214,6 +246,8 @@ def _codes(network: Network, dataset: Dataset) -> list[AnyArray]:
                 for state in dataset.states[column]
             ]
             translated = np.array(places, np.int32).take(found)
+            if dataset.has_gaps:
+                translated[dataset.lacking(column)] = 0
             if (translated < 0).any():
                 row = int(np.argmax(translated < 0))
                 raise DataError(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..foundation.arrays import Bools
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import ending, replacing
 from ..network import Linear, Network, cpdag
@@ -91,6 +92,7 @@ class Report:
     close: CloseNetworks | None = None
     # the page opens with the equivalence class: no direction where equivalent networks differ
     class_only: bool = False
+    told: Bools | None = None  # (n, n) pairs whose direction experiments tell
     # for each vertex the share of rows in each of its states, or none
     marginals: tuple[Sequence[float], ...] = ()
     trace: tuple[tuple[float, float], ...] = ()  # (seconds, best score so far)
@@ -218,10 +220,10 @@ def write_drawing(
         file.write(content)
 
 
-def reversible_edges(network: Network) -> frozenset[Edge]:
+def reversible_edges(network: Network, told: Bools | None = None) -> frozenset[Edge]:
     """Return the edges (parent, child) that some equivalent network has in the other direction."""
     return frozenset(
-        (a, b) if a in network.parents[b] else (b, a) for a, b in cpdag(network).undirected
+        (a, b) if a in network.parents[b] else (b, a) for a, b in cpdag(network, told).undirected
     )
 
 
@@ -340,7 +342,7 @@ def _finite(
 def _network_data(report: Report) -> dict[str, Any]:
     """Return the boxes and the curves of the picture, with the facts about each edge."""
     layout = lay_out(report.network)
-    reversible = reversible_edges(report.network)
+    reversible = reversible_edges(report.network, report.told)
     lines = thicknesses(layout.curves, report.strengths)
     weights = _weights(report.network)
     nodes = []

@@ -71,6 +71,7 @@ FORMULAS: dict[str, Callable[[float, int], Formula]] = {
     "loglik": lambda ess, rows: Formula(EACH, 0.0),
 }
 NAMES = tuple(FORMULAS)
+OWN_ROWS_NAMES = ("bic", "aic", "loglik")  # scores of tables with missing cells
 GAUSSIAN_NAMES = ("bge", "bic", "aic", "loglik")  # scores of continuous columns
 
 
@@ -171,14 +172,15 @@ class Score:
     def on(self, dataset: Dataset) -> "Score":
         """Return the score for these data, with a name for `auto`; raise if it does not fit."""
         kind = dataset.kind
-        if not dataset.is_plain:
-            raise DataError(
-                "cells are missing or were set by experiments, which no score takes;"
-                f" use {option('missing', 'drop')}"
-            )
         if kind == "mixed":
             raise self._not_for_mixed(dataset)
-        chosen = replace(self, name=DEFAULTS[kind]) if self.name == AUTO else self
+        default = OWN_ROWS_NAMES[0] if dataset.has_gaps else DEFAULTS[kind]
+        chosen = replace(self, name=default) if self.name == AUTO else self
+        if dataset.has_gaps and chosen.name not in OWN_ROWS_NAMES:
+            raise SettingError(
+                f"score '{chosen.name}' needs tables without missing cells; give"
+                f" {option('missing', 'impute')} to fill them, or {option('score', 'bic')}"
+            )
         if chosen._entry(kind) is None:
             raise chosen._not_for(kind)
         return chosen
@@ -221,6 +223,8 @@ class Score:
     def engine(self, dataset: Dataset) -> Engine:
         """Return what scores parent sets of the data."""
         chosen = self.on(dataset)
+        if not dataset.is_plain:
+            return _engine_of_partial(dataset, chosen)
         entry = chosen._entry(dataset.kind)
         assert entry is not None  # `on` raises
         # loaded here, with numba, which many commands can do without
@@ -276,6 +280,18 @@ class Score:
         return None if self.penalty == 1.0 else self.penalty
 
 
+def _engine_of_partial(dataset: Dataset, score: Score) -> Engine:
+    """Return the engine of data with missing cells or interventions."""
+    if dataset.interventions is not None:
+        from .experiments import Experiments
+
+        return Experiments(dataset, score)
+    from .own_rows import DiscreteOwnRows, GaussianOwnRows
+
+    kind_of_engine = DiscreteOwnRows if dataset.kind == "discrete" else GaussianOwnRows
+    return kind_of_engine(dataset, score)
+
+
 class FamilyCounts(NamedTuple):
     """Counts of the observed cells of one family."""
 
@@ -293,7 +309,7 @@ def local_score(dataset: Dataset, child: int, parents: Sequence[int], score: Sco
     The two sums of a Bayesian score (paper, Appendix D.1) are of the order N log N, and a score
     near 0 is their difference. So N log N − N, which they share, is taken from both first: Σ_jk
     N_ijk log(N_ijk / N_ij) is what stays of it."""
-    if dataset.kind != "discrete" or not score.is_formula:
+    if dataset.kind != "discrete" or not score.is_formula or not dataset.is_plain:
         return score.engine(dataset).local(child, parents)
     table, formula = count(dataset, child, parents), score.formula(dataset.rows)
     cells, totals = table.cells, table.totals
