@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .learning.estimator import BayesianNetworkEstimator as BayesianNetworkEstimator
     from .learning.judge import judge
     from .learning.pipeline import learn
+    from .learning.posterior import Posterior, posterior
     from .network import (
         Network,
         compare,
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from .search.exact import Alternatives
     from .search.exact.alternatives import alternatives
     from .search.exact.exact import presolve, upper_bound
-    from .search.exact.posterior import posterior
     from .search.solve import solve
 
 __version__ = "0.1.0"
@@ -90,6 +90,7 @@ _HOMES = {
         "plan",
     ),
     "learning.estimator": ("BayesianNetworkEstimator",),
+    "learning.posterior": ("Posterior", "posterior"),
     "network": (
         "Network",
         "compare",
@@ -104,7 +105,7 @@ _HOMES = {
     "report": ("write_drawing", "write_report"),
     "scores": ("Score", "local_score"),
     "search": ("Limits", "Solution", "solve"),
-    "search.exact": ("Alternatives", "alternatives", "posterior", "presolve", "upper_bound"),
+    "search.exact": ("Alternatives", "alternatives", "presolve", "upper_bound"),
     "qubo.subsets": ("Subsets", "cover"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -127,6 +128,7 @@ __all__ = [
     "MissingPackageError",
     "Network",
     "NoResultError",
+    "Posterior",
     "QubayesError",
     "ReadSettings",
     "Score",

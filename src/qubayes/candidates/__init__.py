@@ -9,15 +9,19 @@ from .growing import Growing
 from .identify import CandidateSearch, fingerprint, identify, identify_until, stamp_of
 from .knowledge import Knowledge, read_knowledge
 from .prune import prune, restrict, with_larger
+from .slack import SLACK, Prior, SlackSets, slack_sets
 
 __all__ = [
     "ENDINGS",
+    "SLACK",
     "CandidateSearch",
     "Candidates",
     "Families",
     "Forecast",
     "Growing",
     "Knowledge",
+    "Prior",
+    "SlackSets",
     "Stamp",
     "affordable",
     "check_output",
@@ -35,6 +39,7 @@ __all__ = [
     "rename",
     "restrict",
     "sizes",
+    "slack_sets",
     "stamp_of",
     "tolerance",
     "warn_of_most",

@@ -2,18 +2,28 @@
 
 from .alternatives import Alternatives, alternatives
 from .exact import Bound, Exact, ExactThenAnneal, Presolved, presolve, upper_bound
-from .posterior import Posterior, consensus, posterior
+from .sums import (
+    MOST_SUMMED_VERTICES,
+    NetworkSums,
+    consensus,
+    edges_of,
+    sum_component,
+    sum_networks,
+)
 
 __all__ = [
+    "MOST_SUMMED_VERTICES",
     "Alternatives",
     "Bound",
     "Exact",
     "ExactThenAnneal",
-    "Posterior",
+    "NetworkSums",
     "Presolved",
     "alternatives",
     "consensus",
-    "posterior",
+    "edges_of",
     "presolve",
+    "sum_component",
+    "sum_networks",
     "upper_bound",
 ]

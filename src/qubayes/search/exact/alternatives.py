@@ -23,9 +23,9 @@ from .cuts import ScoredSets, no_cuts
 from .enumeration import list_networks
 from .exact import Exact
 from .plan import PLAN, Plan
-from .posterior import MOST_SUMMED_VERTICES, Posterior, consensus, posterior
 from .proof import Proof
 from .relaxation import Bounded, lagrangian_bounds
+from .sums import MOST_SUMMED_VERTICES, NetworkSums, consensus, sum_networks
 
 MOST_NETWORKS = 100_000  # that are listed
 _SPARE = 5.0  # distance from the best up to which sets are kept for the multipliers
@@ -52,7 +52,7 @@ class Alternatives:
     seconds: float
     interrupted: bool = False
     # Of all networks of the candidate sets, if summed.
-    posterior: Posterior | None = field(default=None, repr=False)
+    posterior: NetworkSums | None = field(default=None, repr=False)
 
     def bayes_factors(self) -> list[float]:
         """Return how many times more probable the best network is than each (uniform prior)."""
@@ -182,8 +182,9 @@ class Alternatives:
             )
         share = 100.0 * (1.0 - self.left_out)
         return (
-            f"certified: the listed networks have {share:.4g} % of the posterior mass of all "
-            "networks of the candidate sets, over which probabilities of edges are summed"
+            f"certified among candidate sets: the listed networks have {share:.4g} % of the "
+            "posterior mass of all networks of the candidate sets, over which probabilities of "
+            "edges are summed; `posterior` sums over all parent sets"
         )
 
     def doubtful_edges(self) -> dict[tuple[int, int], float]:
@@ -304,7 +305,7 @@ def list_alternatives(
     small = max(map(len, components), default=0) <= MOST_SUMMED_VERTICES
     return replace(
         found,
-        posterior=posterior(candidates, run) if small else None,
+        posterior=sum_networks(candidates, run) if small else None,
         statistics={**found.statistics, **statistics},
         seconds=run.elapsed,
         interrupted=bool(run.stop[0]),

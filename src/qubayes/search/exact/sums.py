@@ -1,7 +1,8 @@
-"""Sums over all networks of candidate sets: posterior probabilities of sets and edges.
+"""Sums over all networks of given parent sets: posterior probabilities of sets and edges.
 
-Every network has the weight exp(score): with a Bayesian score this is its posterior probability
-under a uniform prior over the networks that are made of the candidate sets, up to a common factor.
+Every network has the weight exp(score): with a Bayesian score this is its posterior probability, up
+to a common factor, under a uniform prior over the networks that are made of the given sets, or the
+prior that the scores hold.
 Write A_j(U) for the sum of exp(score) over the sets of vertex j inside U, and Z(S) for the sum over
 all acyclic networks on S. By inclusion and exclusion over the vertices T that have no child (Tian
 and He, UAI 2009),
@@ -21,19 +22,21 @@ stays below 2^k * 1e-16."""
 
 import math
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ...candidates import Candidates, prune
+from ...candidates import prune
 from ...foundation.arrays import Bools, Floats, Ints, frozen
 from ...foundation.errors import TooLargeError
+from ...foundation.families import Families
 from ...foundation.graph import strong_components
 from ...foundation.jit import inlined, inner, kernel
 from ...network import Network
-from ..run import Limits, Run
+from ..run import Limits
 from ..solve import solve
 
 # Of a component: 20 * 2^20 sums take 170 MB, and 3^20 steps at most a minute or so.
@@ -50,13 +53,40 @@ _MOST_DOUBTFUL_PARENTS = 16  # of a vertex of the consensus: 2^16 sets
 _LEAST_GAIN = 1e-9  # an edge that gains less is in no consensus
 
 
+class Timed(Protocol):
+    """A search whose time may end: a `Run`, for example."""
+
+    @property
+    def over(self) -> bool:
+        """Whether it is to end."""
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Stop the clock inside the block, where kernels are compiled."""
+
+
+class WeightedSets(Protocol):
+    """Parent sets of named variables with scores: `Candidates` or `SlackSets`."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+
+    @property
+    def families(self) -> Families:
+        """The sets."""
+
+    @property
+    def scores(self) -> Floats:
+        """(sets,) their scores."""
+
+
 @dataclass(frozen=True, slots=True)
-class Posterior:
-    """Probabilities over all networks of the candidate sets, with a uniform prior over these."""
+class NetworkSums:
+    """Probabilities over all networks of some parent sets, with weights exp(score)."""
 
     names: tuple[str, ...]
     log_mass: float  # logarithm of the sum of exp(score) over all networks
-    families: Floats = field(repr=False)  # (sets,) probability of each candidate set
+    families: Floats = field(repr=False)  # (sets,) probability of each parent set
     edges: Floats = field(repr=False)  # (n, n) probability of each edge, at [parent, child]
 
     def consensus(self) -> Network:
@@ -64,45 +94,58 @@ class Posterior:
         return consensus(self.names, self.edges)
 
 
-def posterior(candidates: Candidates, run: Run | None = None) -> Posterior | None:
-    """Return the probability of every candidate set and edge; None if the run is over before.
+def sum_networks(sets: WeightedSets, run: Timed | None = None) -> NetworkSums | None:
+    """Return the probability of every parent set and edge; None if the run is over before.
 
     >>> from qubayes.candidates import example
-    >>> found = posterior(example())
+    >>> found = sum_networks(example())
     >>> bool(abs(found.families.sum() - 8) < 1e-9)  # every vertex has one set
     True
     """
-    families = candidates.families
-    components = strong_components(families.arcs())
+    components = strong_components(sets.families.arcs())
     largest = max(map(len, components), default=0)
     if largest > MOST_SUMMED_VERTICES:
         raise TooLargeError(
             f"a component of {largest} variables; sums over all its networks take 3^{largest} "
             f"steps, at most 3^{MOST_SUMMED_VERTICES} are allowed: list the best networks instead"
         )
-    probabilities = np.zeros(len(candidates.scores))
+    probabilities = np.zeros(len(sets.scores))
     log_mass = 0.0
     for vertices in components:
-        mass = _sum(Weights.of(candidates, vertices), probabilities, run)
+        mass = sum_component(sets, vertices, probabilities, run)
         if mass is None:
             return None
         log_mass += mass
-    edges = np.zeros((candidates.n, candidates.n))
-    places = (families.members, families.member_owners)
-    np.add.at(edges, places, probabilities[families.sets_of_members])
-    return Posterior(
-        candidates.names,
+    return NetworkSums(
+        sets.names,
         log_mass,
         frozen(np.clip(probabilities, 0.0, 1.0)),
-        frozen(np.clip(edges, 0.0, 1.0)),
+        frozen(np.clip(edges_of(sets.families, probabilities), 0.0, 1.0)),
     )
+
+
+def edges_of(families: Families, probabilities: Floats) -> Floats:
+    """Return (n, n) the probability of each edge, at [parent, child], by those of the sets."""
+    edges = np.zeros((families.n, families.n))
+    places = (families.members, families.member_owners)
+    np.add.at(edges, places, probabilities[families.sets_of_members])
+    return edges
+
+
+def sum_component(
+    sets: WeightedSets, vertices: Ints, probabilities: Floats, run: Timed | None = None
+) -> float | None:
+    """Write the probabilities of the sets of a component of at most 20 vertices.
+
+    Returns the logarithm of the sum over its networks; None if the run is over before."""
+    return _sum(Weights.of(sets, vertices), probabilities, run)
 
 
 class Weights(NamedTuple):
     """Weights of the sets of one component of k vertices; sets of vertices are bit masks."""
 
     start: Ints  # (k + 1,) into masks
-    numbers: Ints  # of the candidate sets
+    numbers: Ints  # of the parent sets
     masks: Ints  # their members inside the component
     scores: Floats
     inside: Floats  # (k, 2^k) logarithm of A_j(U)
@@ -112,13 +155,13 @@ class Weights(NamedTuple):
     alive: Bools
 
     @staticmethod
-    def of(candidates: Candidates, vertices: Ints) -> "Weights":
+    def of(sets: WeightedSets, vertices: Ints) -> "Weights":
         """Return the weights of the sets of these vertices."""
-        families, numbers = candidates.families.inside(vertices)
+        families, numbers = sets.families.inside(vertices)
         k = families.n
         start = families.vertex_start
         masks = families.masks().astype(np.int64)
-        scores = candidates.scores[numbers]
+        scores = sets.scores[numbers]
         inside = np.full((k, 1 << k), -np.inf)
         with np.errstate(invalid="ignore"):
             for vertex in range(k):
@@ -157,7 +200,7 @@ class Terms(NamedTuple):
     targets: Ints  # (2^k,) U + T
 
 
-def _sum(weights: Weights, probabilities: Floats, run: Run | None) -> float | None:
+def _sum(weights: Weights, probabilities: Floats, run: Timed | None) -> float | None:
     """Write the probabilities of a component's sets; return log Z, or None without time."""
     every = len(weights.scale)
     sums = Sums(np.zeros(every), np.zeros(every))
