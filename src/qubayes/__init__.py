@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from .qubo.subsets import Subsets
     from .qubo.subsets.cover import cover
     from .report import write_drawing, write_report
-    from .scores import Score, local_score
+    from .scores import LocalScore, Score, local_score
     from .search import Limits, Solution
     from .search.exact import Alternatives
     from .search.exact.alternatives import alternatives
@@ -103,7 +103,7 @@ _HOMES = {
         "write_network",
     ),
     "report": ("write_drawing", "write_report"),
-    "scores": ("Score", "local_score"),
+    "scores": ("LocalScore", "Score", "local_score"),
     "search": ("Limits", "Solution", "solve"),
     "search.exact": ("Alternatives", "alternatives", "presolve", "upper_bound"),
     "qubo.subsets": ("Subsets", "cover"),
@@ -125,6 +125,7 @@ __all__ = [
     "LearnSettings",
     "Learned",
     "Limits",
+    "LocalScore",
     "MissingPackageError",
     "Network",
     "NoResultError",

@@ -18,7 +18,7 @@ from .foundation.settings import Option, check_whole, facts
 if TYPE_CHECKING:
     from .candidates import CandidateSearch, Knowledge
     from .data import Dataset
-    from .scores import Score
+    from .scores import LocalScore, Score, ScoreFunction
     from .search import Limits, Solver
 
 Missing: TypeAlias = Literal["error", "drop", "state", "rows", "impute"]
@@ -374,8 +374,9 @@ class LearnSettings:
         on demand, and all sets of at most 3 parents are found as well, or of fewer, where the time
         allows it. A number that does not fit the time limit is refused. `qubayes plan` predicts the
         cost.
-    score, ess : name of the local score, and its equivalent sample size where it has one; or a
-        `Score`. "auto": "bdeu" for discrete columns, "bge" for continuous ones.
+    score, ess : name of the local score, and its equivalent sample size where it has one; a
+        `Score`; or a function (dataset, child, parents) -> float, as it is or as a `LocalScore`.
+        "auto": "bdeu" for discrete columns, "bge" for continuous ones.
     penalty : bic and aic subtract this many times their penalty.
     knowledge : what is known of edges, order and numbers of parents (`Knowledge`); or the JSON file
         that holds it.
@@ -401,7 +402,7 @@ class LearnSettings:
     """
 
     max_parents: MaxParents = None
-    score: Annotated["str | Score", ScoreOption] = "auto"
+    score: Annotated["str | Score | LocalScore | ScoreFunction", ScoreOption] = "auto"
     ess: Ess = 1.0
     penalty: PenaltyFactor = field(default=1.0, metadata={"plain": 1.0})
     knowledge: Annotated["Knowledge | None", KnowledgeOption] = None
@@ -450,6 +451,8 @@ class LearnSettings:
             remedy = "give the number of samples, or 0 for none"
             raise SettingError(f"bootstrap = {self.bootstrap}; {remedy}")
         # These raise now rather than after the data are read.
+        if not isinstance(self.score, str):
+            object.__setattr__(self, "score", self.chosen_score)
         _ = self.chosen_score
         _ = self.limits
         solver = self.solver_with_settings
@@ -485,9 +488,7 @@ class LearnSettings:
         """The local score."""
         from .scores import Score
 
-        if isinstance(self.score, Score):
-            return self.score
-        return Score(self.score, self.ess, self.penalty)
+        return Score.of(self.score, self.ess, self.penalty)
 
     @property
     def ancestors(self) -> Sequence[tuple[str, str]]:
@@ -539,7 +540,7 @@ class LearnSettings:
         return replace(
             self,
             max_parents=most,
-            score=score.name if isinstance(self.score, str) else score,
+            score=score.name if isinstance(self.score, str) and not score.function else score,
             reading=reading,
         )
 
@@ -707,7 +708,7 @@ class FormulateSettings:
         Path | None, Option("Score unions of subsets on these data, as the paper does.")
     ] = None
     score: Annotated[
-        "str | Score | None",
+        "str | Score | LocalScore | ScoreFunction | None",
         Option(
             "Use this score on --data. Default: the score of the candidate parent sets.",
             given_as=str | None,
@@ -747,4 +748,4 @@ class FormulateSettings:
         """The score on the data; None for that of the candidate sets."""
         from .scores import Score
 
-        return Score(self.score, self.ess) if isinstance(self.score, str) else self.score
+        return None if self.score is None else Score.of(self.score, self.ess)

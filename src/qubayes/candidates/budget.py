@@ -17,6 +17,7 @@ from .by_extensions import FAMILY_SECONDS, families_of
 from .forecast import WHOLE, Forecast, forecasts, table_bytes
 from .identify import CandidateSearch, checked, too_many_sets
 from .moments import PAIR_SECONDS, pairs_of
+from .own_sets import CALLS_TO_FORECAST, calls_of
 
 # Sets times rows: a search of less takes a few minutes at most.
 _WORK_TO_FORECAST = 2 * 10**11
@@ -151,8 +152,8 @@ def _checked(dataset: Dataset, search: CandidateSearch, *, smaller: bool) -> Can
 
 def _check_memory(dataset: Dataset, search: CandidateSearch, memory: float) -> None:
     """Raise if the tables of the search do not fit the memory."""
-    if search.possible_parents is not None:
-        return
+    if search.possible_parents is not None or search.score.function is not None:
+        return  # few sets; or sets that take long before they take much
     largest, here = search.max_parents, peak_memory()
     needed = here + table_bytes(dataset, largest)
     if needed <= memory:
@@ -173,6 +174,8 @@ def is_large(dataset: Dataset, search: CandidateSearch, limit: float) -> bool:
     kept = search.possible_parents
     if m < 1 or (kept is not None and limit == inf):
         return False
+    if search.score.function is not None:
+        return calls_of(n, m) > CALLS_TO_FORECAST
     if not dataset.is_plain:
         seconds = FAMILY_SECONDS * dataset.rows * families_of(n, m)
         return seconds >= min(_SECONDS_TO_FORECAST, max(limit, 1.0))
@@ -229,7 +232,8 @@ class _Costs:
     def of_smaller(self) -> Iterator[Forecast]:
         """Yield the forecasts of smaller searches, in the order of `sizes`."""
         for m, few in sizes(self.search, self.dataset.n):
-            among_some = self.dataset.kind == "discrete" and self.dataset.is_plain
+            plain = self.dataset.kind == "discrete" and self.dataset.is_plain
+            among_some = plain and self.search.score.function is None
             if few is None or among_some:
                 yield self.of(replace(self.search, max_parents=m, possible_parents=few))
 

@@ -33,6 +33,7 @@ from .levels import (
     with_bounds,
 )
 from .moments import PAIR_SECONDS, bytes_of_tables, pairs_of, prepare, scan_sizes
+from .own_sets import SET_BYTES, calls_of, seconds_of_calls
 from .scanning import Above, Block
 from .screening import (
     best_parents,
@@ -125,6 +126,8 @@ def forecasts(
         predicted = _among_numbers
     if not dataset.is_plain:
         predicted = _by_extensions
+    if search.score.function is not None:
+        predicted = _by_function
     found: list[Forecast] = []
     memory, load = peak_memory(), Load()
     for m, cost in enumerate(predicted(dataset, search, workers, load, longest, on_progress), 1):
@@ -133,7 +136,9 @@ def forecasts(
         if bits_of is not None and cost.blocks is not None:
             bits = bits_of(assemble(dataset, smaller, cost.blocks))
         needed = memory + int(cost.candidates) * (12 * (m + 1) + 24)
-        if search.possible_parents is None:
+        if search.score.function is not None:
+            needed += SET_BYTES * calls_of(dataset.n, m)
+        elif search.possible_parents is None:
             needed += table_bytes(dataset, m)
         found.append(
             Forecast(
@@ -446,6 +451,26 @@ def _by_extensions(
 def _pairs(n: int, most: int) -> int:
     """Return how many (child, set) a search of continuous variables looks at."""
     return sum(pairs_of(n, size) for size in range(1, most + 1))
+
+
+def _by_function(
+    dataset: Dataset,
+    search: CandidateSearch,
+    workers: Workers,
+    load: Load,
+    longest: float,
+    on_progress: OnProgress,
+) -> Iterator[_Cost]:
+    """Yield the costs of the searches with at most 1, 2, ... parents by a function of the user.
+
+    Nothing is known of how many sets are candidates: all are counted."""
+    n, most = dataset.n, search.max_parents
+    paces = seconds_of_calls(search.score.engine(dataset), most)
+    seconds = paces[0] * n
+    for m in range(1, most + 1):
+        on_progress(Progress("forecast", m, most, f"at most {m} parents"))
+        seconds += paces[m] * (calls_of(n, m) - calls_of(n, m - 1))
+        yield _Cost(seconds, float(calls_of(n, m) - n), "sampled", None)
 
 
 def _among_some(

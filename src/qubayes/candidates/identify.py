@@ -34,6 +34,7 @@ from .levels import (
     with_bounds,
 )
 from .moments import prepare, scan_sizes
+from .own_sets import score_all_sets
 from .prune import with_order
 from .scanning import Above, Block
 from .screening import candidates_of_child, possible_parents
@@ -113,6 +114,8 @@ def identify_until(
 ) -> Candidates | None:
     """Return what `identify` returns; None once `stop` is true."""
     search = checked(dataset, search or CandidateSearch())
+    if search.score.function is not None:
+        return _by_function(stop, dataset, search, on_progress)
     blocks: list[Block] = []
     with ExitStack() as stack:
         stack.enter_context(suppress(Stopped))
@@ -131,6 +134,20 @@ def identify_until(
                 on_progress(progress)
         return assemble(dataset, search, blocks)
     return None
+
+
+def _by_function(
+    stop: Callable[[], bool], dataset: Dataset, search: CandidateSearch, on_progress: OnProgress
+) -> Candidates | None:
+    """Return the candidate sets by a function of the user, or None once `stop` returns True."""
+    return score_all_sets(
+        search.score.engine(dataset),
+        dataset.names,
+        search.knowledge.resolve(dataset.names, search.max_parents),
+        stamp_of(dataset, search),
+        stop=stop,
+        on_progress=on_progress,
+    )
 
 
 # Progress where there is something to report, and what was found since the last step.
@@ -241,6 +258,8 @@ def checked(dataset: Dataset, search: CandidateSearch) -> CandidateSearch:
         )
     if most is not None and most >= dataset.n - 1:  # all others: nothing is left out
         search = replace(search, possible_parents=None)
+    if search.score.function is not None:
+        return _checked_own(dataset, search)
     if not dataset.is_plain and search.possible_parents is not None:
         raise SettingError(
             f"{option('possible_parents', search.possible_parents)} is for tables without missing"
@@ -259,6 +278,22 @@ def checked(dataset: Dataset, search: CandidateSearch) -> CandidateSearch:
         )
     widest = np.argsort(dataset.arities, kind="stable")[::-1]
     check_joint_states(dataset, widest[: search.max_parents + 1].tolist())
+    return search
+
+
+def _checked_own(dataset: Dataset, search: CandidateSearch) -> CandidateSearch:
+    """Return the search if all parent sets can be scored by a function; raise if not."""
+    if search.possible_parents is not None:
+        raise SettingError(
+            f"{option('possible_parents', search.possible_parents)} is for scores of this package;"
+            " with a function leave it out, and for many columns the number of parents, too: then"
+            " sets are grown among all"
+        )
+    if too_many_sets(dataset.n, search.max_parents):
+        raise SettingError(
+            f"at most {search.max_parents} parents among {dataset.n} variables make too many sets"
+            " to look at; allow fewer parents, or give no number: then sets are grown"
+        )
     return search
 
 

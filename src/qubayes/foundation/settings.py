@@ -51,6 +51,8 @@ def facts(value: Any) -> Any:
         return facts(value.tolist())
     if isinstance(value, float) and math.isinf(value):
         return str(value)
+    if callable(value):
+        return f"{value.__module__}:{getattr(value, '__qualname__', type(value).__qualname__)}"
     return value
 
 

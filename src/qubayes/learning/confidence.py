@@ -74,9 +74,10 @@ def bootstrap(
     """Return edge frequencies over networks learned from `samples` bootstrap samples of the rows.
 
     Directions count only where the data can tell them: edges are taken from each network's
-    equivalence class. With `keep` the networks are written to that file as they are found, and
-    those in it are not learned again. Interrupted, by Ctrl-C or by `interrupt.press()` from another
-    thread, it returns what the samples so far say; `samples` is 0 if there are none.
+    equivalence class, if networks of a class have the same score. With `keep` the networks are
+    written to that file as they are found, and those in it are not learned again. Interrupted, by
+    Ctrl-C or by `interrupt.press()` from another thread, it returns what the samples so far say;
+    `samples` is 0 if there are none.
 
     >>> from qubayes.data import read
     >>> import polars
@@ -102,7 +103,7 @@ def bootstrap(
     with (
         interrupt.listening(),
         suppress(Stopped),  # the samples so far count
-        (workers or Workers()).connected() as joined,
+        search.score.fitting(workers or Workers()).connected() as joined,
     ):
         show()
         for place, parents in _networks_of_samples(
@@ -116,7 +117,8 @@ def bootstrap(
             show()
     networks = [found[number] for number in sorted(found)]
     none = np.zeros((dataset.n, dataset.n))
-    frequencies = edge_frequencies(networks, dataset.told) if networks else none
+    told = search.score.told(dataset)
+    frequencies = edge_frequencies(networks, told) if networks else none
     return Confidence(len(found), frozen(frequencies), consensus(dataset.names, frequencies))
 
 
@@ -190,7 +192,7 @@ def kept_networks(path: Path, names: tuple[str, ...]) -> list[Network | None]:
 def edge_frequencies(networks: Sequence[Network], told: Bools | None = None) -> Floats:
     """Return (n, n) [parent, child] the share of networks with the edge; half if reversible.
 
-    `told` are the pairs whose direction experiments tell."""
+    `told` are the pairs whose direction is not open in equivalent networks."""
     counts = np.zeros((networks[0].n, networks[0].n))
     for network in networks:
         pattern = cpdag(network, told)

@@ -94,7 +94,8 @@ class GrownStage:
     @property
     def _complete(self) -> bool:
         """Whether there is a search of all sets for this score."""
-        return not self._discrete or self.settings.search.score.is_formula
+        score = self.settings.search.score
+        return not self._discrete or score.is_formula or score.function is not None
 
     @property
     def _small(self) -> bool:
@@ -120,7 +121,8 @@ class GrownStage:
     def _has_few_numbers(self) -> bool:
         """Return whether parent sets of every size are searched: of few continuous variables."""
         n = self.dataset.n
-        quick = self.dataset.kind == "continuous" and self.dataset.is_plain
+        own = self.settings.search.score.function is not None
+        quick = self.dataset.kind == "continuous" and self.dataset.is_plain and not own
         return quick and n <= _MOST_NUMBERS and self.dataset.rows > n
 
     def _is_dear(self, most: int) -> bool:
@@ -143,7 +145,7 @@ class GrownStage:
             width=width,
             seed=self.settings.seed,
             start=self.network,
-            workers=self.workers,
+            workers=search.score.fitting(self.workers),
             interrupt=self.interrupt,
             on_progress=self.on_progress,
             on_network=self._better,

@@ -29,7 +29,7 @@ from ..network import (
     read_network,
     vertex_scores,
 )
-from ..scores import Score, local_score
+from ..scores import LocalScore, Score, ScoreFunction, local_score
 from ..settings import Arities, BinMethod, Bins, DataFormat, LearnSettings, Missing, Numbers
 from .learned import Learned
 from .pipeline import learn_with
@@ -105,9 +105,14 @@ class Judgement:
         return math.exp(self.below) if self.below < 700.0 else math.inf
 
     @property
-    def _class(self) -> Cpdag:
-        """The equivalence class of the network, as far as the data tell directions."""
-        return cpdag(self.network, self.learned.dataset.told)
+    def equivalence_class(self) -> Cpdag | None:
+        """The equivalence class, as far as the data tell directions.
+
+        None for a score that may differ inside it."""
+        learned = self.learned
+        if not learned.settings.chosen_score.is_equivalent:
+            return None
+        return cpdag(self.network, learned.dataset.told)
 
     def _below(self, score: float) -> float:
         """Return how far this network is below a score; 0 for a difference that is rounding."""
@@ -117,7 +122,7 @@ class Judgement:
     def as_json(self) -> dict[str, Any]:
         """Return what `qubayes judge --json` prints."""
         solution = self.learned.solution
-        graph = self._class
+        graph = self.equivalence_class
         factor = self.bayes_factor
         return {
             "score": self.score,
@@ -135,10 +140,8 @@ class Judgement:
             "outside": list(self.outside),
             "edges": [support._asdict() for support in self.edges],
             "replacements": [replacement._asdict() for replacement in self.replacements],
-            "equivalence_class": {
-                "compelled": len(graph.directed),
-                "reversible": len(graph.undirected),
-            },
+            "equivalence_class": graph
+            and {"compelled": len(graph.directed), "reversible": len(graph.undirected)},
             "compared_with_best": compare(self.network, self.learned.network).as_json(),
             "held_out": self.held_out and self.held_out._asdict(),
             "interrupted": self.learned.interrupted,
@@ -171,7 +174,13 @@ class Judgement:
 
     def _rows(self) -> list[tuple[str, str]]:
         """Return scores, counts of edges and held-out likelihood: names and values."""
-        solution, graph = self.learned.solution, self._class
+        solution, graph = self.learned.solution, self.equivalence_class
+        edges = f"{len(self.edges):,}"
+        if graph is not None:
+            edges += (
+                f"; in the equivalence class {len(graph.directed):,} compelled "
+                f"and {len(graph.undirected):,} reversible"
+            )
         distance = compare(self.network, self.learned.network)
         known = solution.describe_gap()
         if not solution.proved and not solution.only_grown:
@@ -180,11 +189,7 @@ class Judgement:
             ("score", f"{self.score:,.2f}   ({solution.stamp.title})"),
             ("best network", f"{solution.score:,.2f}   {known}"),
             ("data", counted(self.learned.dataset.rows, "row")),
-            (
-                "edges",
-                f"{len(self.edges):,}; in the equivalence class {len(graph.directed):,} compelled "
-                f"and {len(graph.undirected):,} reversible",
-            ),
+            ("edges", edges),
             (
                 "distance",
                 f"{distance.distance} to the best network (structural Hamming distance), "
@@ -229,7 +234,7 @@ def judge(
     network: Network | str | PathLike[str],
     max_parents: int | None = None,
     *,
-    score: str | Score = "auto",
+    score: str | Score | LocalScore | ScoreFunction = "auto",
     ess: float = 1.0,
     penalty: float = 1.0,
     knowledge: Knowledge | str | PathLike[str] | None = None,

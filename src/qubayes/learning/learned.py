@@ -171,7 +171,7 @@ class Learned:
             f"{self.dataset.rows:,} rows",
             outcome=self._outcome(),
             strengths=edge_strengths(self.candidates, self.network.parents),
-            told=self.dataset.told,
+            told=self.settings.chosen_score.told(self.dataset),
             confidences=confidences,
             consensus=consensus,
             close=self._close_networks(),

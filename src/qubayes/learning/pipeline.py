@@ -42,7 +42,7 @@ from ..foundation.settings import facts
 from ..foundation.stop import Interrupt, Stop, TimeLimit
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, fit
-from ..scores import Score
+from ..scores import LocalScore, Score, ScoreFunction
 from ..search import Limits, Solution, solve, solver_named
 from ..search.exact import Alternatives, alternatives
 from ..search.solve import read_solution, write_solution
@@ -76,7 +76,7 @@ def learn(
     data: Any,
     max_parents: int | None = None,
     *,
-    score: str | Score = "auto",
+    score: str | Score | LocalScore | ScoreFunction = "auto",
     ess: float = 1.0,
     penalty: float = 1.0,
     knowledge: Knowledge | str | PathLike[str] | None = None,

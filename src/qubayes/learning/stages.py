@@ -45,7 +45,7 @@ _SETS_FOR_BITS = 100_000  # candidates; a QUBO of more is not made just to count
 
 def say_score_of_numbers(dataset: Dataset, score: Score) -> None:
     """Log which columns are numbers, and their score; raise if one is redundant."""
-    if dataset.kind == "continuous":
+    if dataset.kind == "continuous" and score.function is None:
         if dataset.is_plain:
             check_independent(dataset)
         log.warning(

@@ -12,7 +12,7 @@ from ..data import Dataset, ReadSettings, read
 from ..foundation.arrays import Floats, frozen
 from ..foundation.errors import DataError
 from ..foundation.summary import aligned, counted
-from ..scores import AUTO, Score, local_score, score_title
+from ..scores import AUTO, LocalScore, Score, ScoreFunction, local_score, score_title
 from .network import Network
 from .network_files import read_network
 from .parameters import columns_of, in_states_of, log_likelihood
@@ -107,7 +107,7 @@ class NetworkScore:
 def score(
     network: Network | str | Path,
     data: Any,
-    score: str | Score = "auto",
+    score: str | Score | LocalScore | ScoreFunction = "auto",
     ess: float = 1.0,
     penalty: float = 1.0,
     *,
@@ -144,7 +144,7 @@ def score(
             found = log_likelihood(graph, dataset) if graph.tables is not None else None
         except DataError as error:
             note = str(error)
-    chosen = score if isinstance(score, Score) else Score(score, ess, penalty)
+    chosen = Score.of(score, ess, penalty)
     chosen = chosen.on(scored.select(np.array(columns_of(graph, scored), np.int64)))
     if graph.tables is None:
         note = "the network has no probabilities"

@@ -92,7 +92,7 @@ class Report:
     close: CloseNetworks | None = None
     # the page opens with the equivalence class: no direction where equivalent networks differ
     class_only: bool = False
-    told: Bools | None = None  # (n, n) pairs whose direction experiments tell
+    told: Bools | None = None  # (n, n) pairs whose direction equivalent networks do not leave open
     # for each vertex the share of rows in each of its states, or none
     marginals: tuple[Sequence[float], ...] = ()
     trace: tuple[tuple[float, float], ...] = ()  # (seconds, best score so far)

@@ -22,11 +22,15 @@ A package adds a score without a change here by an entry point that names such a
         return Formula(EACH, 0.5)
 
 `Score("jeffreys")` and `--score jeffreys` then work. Names of the package itself come first.
+
+A score that is no formula can be a function of the user (`own.py`), also by an entry point, of the
+group `qubayes.local_scores`.
 """
 
 from .columns import check_independent
 from .engine import Engine
 from .limited import LimitedTables
+from .own import LocalScore, ScoreFunction
 from .score import (
     AUTO,
     DECLARED,
@@ -55,7 +59,9 @@ __all__ = [
     "Engine",
     "Formula",
     "LimitedTables",
+    "LocalScore",
     "Score",
+    "ScoreFunction",
     "check_independent",
     "is_score",
     "local_score",

@@ -4,16 +4,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from math import fsum, inf, isclose, lgamma, log, log1p, prod
 from typing import NamedTuple
 
 import numpy as np
 
 from ..data.dataset import Dataset, Kind
-from ..foundation.arrays import Ints
+from ..foundation.arrays import Bools, Ints
 from ..foundation.errors import DataError, SettingError, option
+from ..foundation.workers import Workers
 from .engine import Engine
+from .own import LocalScore, Own, ScoreFunction
 
 # Within these no prior is rounded to zero or infinity, and no score overflows.
 LEAST_ESS, LARGEST_ESS = 1e-100, 1e100
@@ -23,6 +25,7 @@ PENALISED = ("bic", "aic")  # scores with a penalty that can be multiplied
 MOST_JOINT_STATES = 10**200  # joint states of a family, by the declared arities
 # from here on Stirling's series is exact to double precision: the first term left out is 1e-16
 LARGE = 16.0
+OWN = "own:"  # begins the names of scores that are functions, and no entry points
 DECLARED, OBSERVED, EACH = range(3)  # ways to spread a prior count
 
 
@@ -101,6 +104,8 @@ def score_title(name: str, ess: float | None = None, penalty: float | None = Non
     ('BDeu, equivalent sample size 1', 'BIC')
     """
     plain, _, priors = name.partition("+")
+    if plain.startswith(OWN):
+        plain = f"own score {plain.removeprefix(OWN)}"
     title = plain.upper() if plain in ("bic", "aic", "k2") else _WRITTEN.get(plain, plain)
     if priors:
         title += " with priors of edges"
@@ -115,10 +120,26 @@ def _installed() -> dict[str, Callable[[float, int], Formula]]:
     return {point.name: point.load() for point in entry_points(group="qubayes.scores")}
 
 
+@cache
+def _local_scores() -> dict[str, EntryPoint]:
+    """Return the functions that other packages bring as scores, by name."""
+    return {point.name: point for point in entry_points(group="qubayes.local_scores")}
+
+
+def _loaded(point: EntryPoint) -> LocalScore:
+    """Return the function of an entry point, with what its package says of it."""
+    found = point.load()
+    return found if isinstance(found, LocalScore) else LocalScore(found, point.name)
+
+
 def is_score(name: str) -> bool:
     """Return whether a score has this name: one of this package or of another."""
-    own = name == AUTO or name in FORMULAS or any(name in entry.names for entry in ENGINES)
-    return own or name in _installed()
+    return _is_ours(name) or name in _installed() or name in _local_scores()
+
+
+def _is_ours(name: str) -> bool:
+    """Return whether a score of this package has this name."""
+    return name in (AUTO, *FORMULAS) or any(name in entry.names for entry in ENGINES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +155,18 @@ class Score:
       For `aic` and `bic` that is multiplied by `penalty`; 2 is common in other programs.
     - `bge`: marginal likelihood of a linear Gaussian model, of columns divided by their standard
       deviations. For continuous columns, as are `loglik`, `aic` and `bic`.
+
+    `Score.of` also takes a function, as `function`; it scores columns of any kind.
     """
 
     name: str = "bdeu"
     ess: float = 1.0
     penalty: float = field(default=1.0, metadata={"plain": 1.0})
+    function: LocalScore | None = field(default=None, repr=False, metadata={"plain": None})
 
     def __post_init__(self) -> None:
-        if not is_score(self.name):
-            own = dict.fromkeys(name for entry in ENGINES for name in entry.names)
-            names = ", ".join([*own, *sorted(_installed().keys() - own.keys())])
-            raise SettingError(f"score '{self.name}' is unknown; choose one of {names}")
+        if self.function is None:
+            self._check_name()
         if not 0.0 < self.penalty < inf:
             raise SettingError(
                 f"{option('penalty', self.penalty)}; give a positive number, usually 1 or 2"
@@ -154,9 +176,9 @@ class Score:
                 f"{option('penalty', self.penalty)} has no effect on score '{self.name}';"
                 f" give it with {option('score', 'bic')} or aic"
             )
-        if self.ess != 1.0 and self.name == "bge":
+        if self.ess != 1.0 and (self.name == "bge" or self.function is not None):
             raise SettingError(
-                f"{option('ess', self.ess)} has no effect on score 'bge'; leave it out"
+                f"{option('ess', self.ess)} has no effect on score '{self.name}'; leave it out"
             )
         if not LEAST_ESS <= self.ess <= LARGEST_ESS:
             raise SettingError(
@@ -164,13 +186,72 @@ class Score:
                 f"{LARGEST_ESS}, usually 1 to 10"
             )
 
+    @classmethod
+    def of(
+        cls,
+        score: "str | Score | LocalScore | ScoreFunction",
+        ess: float = 1.0,
+        penalty: float = 1.0,
+    ) -> "Score":
+        """Return the score of this name, or the one that a function of the user is.
+
+        >>> Score.of("bic").name, Score.of(lambda dataset, child, parents: 0.0).name
+        ('bic', 'own:<lambda>')
+        """
+        if isinstance(score, Score):
+            return score
+        if isinstance(score, str):
+            return cls(score, ess, penalty)
+        own = score if isinstance(score, LocalScore) else LocalScore(score)
+        return cls(OWN + own.name, ess, penalty, own)
+
+    def _check_name(self) -> None:
+        """Load the function if the name is that of one; raise for an unknown name."""
+        name = self.name
+        if _is_ours(name) or name in _installed():
+            return
+        if name in _local_scores():
+            object.__setattr__(self, "function", _loaded(_local_scores()[name]))
+            return
+        if name.startswith(OWN):
+            raise SettingError(
+                f"score '{name}' is a function, which a file does not hold; give the function"
+                " itself, in Python"
+            )
+        known = dict.fromkeys(each for entry in ENGINES for each in entry.names)
+        others = sorted({*_installed(), *_local_scores()} - known.keys())
+        names = ", ".join([*known, *others])
+        raise SettingError(f"score '{name}' is unknown; choose one of {names}")
+
     @property
     def is_formula(self) -> bool:
         """Whether the score is a `Formula` of discrete columns, as `identify` needs it."""
-        return self.name in (AUTO, *FORMULAS) or self.name in _installed()
+        return self.function is None and (
+            self.name in (AUTO, *FORMULAS) or self.name in _installed()
+        )
+
+    @property
+    def is_equivalent(self) -> bool:
+        """Whether networks of one equivalence class are taken to have the same score."""
+        return self.function is None or self.function.equivalent
+
+    def told(self, dataset: Dataset) -> Bools | None:
+        """Return the (n, n) pairs whose direction equivalent networks do not leave open.
+
+        Experiments tell some. All, if equivalent networks may have other scores."""
+        if self.is_equivalent:
+            return dataset.told
+        everything: Bools = np.ones((dataset.n, dataset.n), np.bool_)
+        return everything
+
+    def fitting(self, workers: Workers) -> Workers:
+        """Return the workers on which the score may be computed: one thread for most functions."""
+        return workers if self.function is None or self.function.parallel else Workers(1)
 
     def on(self, dataset: Dataset) -> "Score":
         """Return the score for these data, with a name for `auto`; raise if it does not fit."""
+        if self.function is not None:
+            return self
         kind = dataset.kind
         if kind == "mixed":
             raise self._not_for_mixed(dataset)
@@ -222,6 +303,8 @@ class Score:
 
     def engine(self, dataset: Dataset) -> Engine:
         """Return what scores parent sets of the data."""
+        if self.function is not None:
+            return Own(dataset, self.function)
         chosen = self.on(dataset)
         if not dataset.is_plain:
             return _engine_of_partial(dataset, chosen)
@@ -235,7 +318,7 @@ class Score:
 
     def is_for(self, kind: Kind) -> bool:
         """Whether columns of this kind have the score."""
-        return self._entry(kind) is not None
+        return self.function is not None or self._entry(kind) is not None
 
     def _not_for_mixed(self, dataset: Dataset) -> DataError:
         """Return the error for a table of numbers and states."""
