@@ -36,7 +36,6 @@ from qubayes.network import sample_dataset
 from qubayes.search import Growth
 
 OURS = "qubayes"
-BEGINS = "<!-- table of python -m benchmarks anytime -->"
 ENDS = "<!-- end of the table -->"
 SCORE = Score("bdeu", 1.0)
 
@@ -69,10 +68,11 @@ def main() -> None:
                 if (name, permutation, search) in done:
                     continue
                 seconds = options.seconds if search == OURS else options.peer_seconds
-                points = _run(search, path, options.rows, permutation, seconds)
+                task = (search, path, options.rows, permutation, seconds)
+                points = run_apart(_work, task, 2 * seconds + 20)
                 curve = Curve(name, permutation, search, points)
                 curves.append(curve)
-                _keep(curve, options.results)
+                keep(curve, options.results)
     lines = list(table(curves))
     print("\n".join(lines))
     if options.page:
@@ -108,7 +108,8 @@ def kept(path: Path | None) -> list[Curve]:
     return found
 
 
-def _keep(curve: Curve, path: Path | None) -> None:
+def keep(curve: Curve, path: Path | None) -> None:
+    """Add a finished search to the file of results."""
     if path is not None:
         with path.open("a") as file:
             file.write(json.dumps(curve._asdict()) + "\n")
@@ -121,9 +122,9 @@ def permuted(path: Path, rows: int, permutation: int) -> Dataset:
     return dataset.select(order)
 
 
-def score_of(dataset: Dataset, parents: list[list[int]]) -> float:
+def score_of(dataset: Dataset, parents: list[list[int]], score: Score = SCORE) -> float:
     """Return the score of a network, from the data."""
-    return fsum(local_score(dataset, child, its, SCORE) for child, its in enumerate(parents))
+    return fsum(local_score(dataset, child, its, score) for child, its in enumerate(parents))
 
 
 def searches() -> dict[str, Callable[[Dataset, float], list[Point]]]:
@@ -137,26 +138,27 @@ def searches() -> dict[str, Callable[[Dataset, float], list[Point]]]:
     return found
 
 
-def grow(dataset: Dataset, seconds: float) -> list[Point]:
+def grow(dataset: Dataset, seconds: float, score: Score = SCORE) -> list[Point]:
     """Return the networks of `Growth`."""
-    _growth(dataset.select(np.arange(min(dataset.n, 8)))).run()  # compiles or loads the kernels
+    few = dataset.select(np.arange(min(dataset.n, 8)))
+    _growth(few, score).run()  # compiles or loads the kernels
     points: list[Point] = []
     began = time.process_time()
 
     def note(network: Any, score: float) -> None:
         points.append((time.process_time() - began, score))
 
-    growth = _growth(dataset, on_network=note)
+    growth = _growth(dataset, score, on_network=note)
     growth.run(lambda: seconds - (time.process_time() - began))
     assert growth.network is not None
     parents = [list(its) for its in growth.network.parents]
-    points.append((time.process_time() - began, score_of(dataset, parents)))
+    points.append((time.process_time() - began, score_of(dataset, parents, score)))
     return points
 
 
-def _growth(dataset: Dataset, **options: Any) -> Growth:
+def _growth(dataset: Dataset, score: Score, **options: Any) -> Growth:
     allowed = Knowledge().resolve(dataset.names, dataset.n - 1)
-    engine = SCORE.engine(dataset)
+    engine = score.engine(dataset)
     return Growth(engine, dataset.names, allowed, Stamp(), workers=Workers(1), **options)
 
 
@@ -195,24 +197,28 @@ def pgmpy(dataset: Dataset) -> list[Point]:
     return [(seconds, score_of(dataset, parents))]
 
 
-def _run(search: str, path: Path, rows: int, permutation: int, seconds: float) -> list[Point]:
-    """Run a search in a process of its own; return no point if it takes more than twice the seconds."""
+def run_apart(
+    work: Callable[..., list[Point]], task: tuple[Any, ...], seconds: float
+) -> list[Point]:
+    """Do the work in a process of its own; return no point if it takes more than the seconds."""
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
-    process = context.Process(
-        target=_work, args=(queue, search, path, rows, permutation, seconds), daemon=True
-    )
+    process = context.Process(target=_put, args=(queue, work, task), daemon=True)
     process.start()
-    process.join(2 * seconds + 20)
+    process.join(seconds)
     if process.is_alive():
         process.kill()
         process.join()
     return [] if queue.empty() else queue.get()
 
 
-def _work(queue: Any, search: str, path: Path, rows: int, permutation: int, seconds: float) -> None:
+def _put(queue: Any, work: Callable[..., list[Point]], task: tuple[Any, ...]) -> None:
+    queue.put(work(*task))
+
+
+def _work(search: str, path: Path, rows: int, permutation: int, seconds: float) -> list[Point]:
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    queue.put(searches()[search](permuted(path, rows, permutation), seconds))
+    return searches()[search](permuted(path, rows, permutation), seconds)
 
 
 def passed(points: list[Point], score: float) -> float:
@@ -249,11 +255,12 @@ def table(curves: list[Curve]) -> Iterator[str]:
         )
 
 
-def with_table(page: str, lines: list[str]) -> str:
-    """Return the page with these lines in the place of its table."""
-    before, _, rest = page.partition(BEGINS)
+def with_table(page: str, lines: list[str], name: str = "anytime") -> str:
+    """Return the page with these lines in the place of the table of a benchmark."""
+    begins = f"<!-- table of python -m benchmarks {name} -->"
+    before, _, rest = page.partition(begins)
     _, _, after = rest.partition(ENDS)
-    return "\n".join([before + BEGINS, "", *lines, "", ENDS]) + after
+    return "\n".join([before + begins, "", *lines, "", ENDS]) + after
 
 
 def plot(curves: list[Curve], path: Path) -> None:
