@@ -137,9 +137,12 @@ def identify_until(
 
 
 def _by_function(
-    stop: Callable[[], bool], dataset: Dataset, search: CandidateSearch, on_progress: OnProgress
+    stop: Callable[[], bool] | None,
+    dataset: Dataset,
+    search: CandidateSearch,
+    on_progress: OnProgress,
 ) -> Candidates | None:
-    """Return the candidate sets by a function of the user, or None once `stop` returns True."""
+    """Return the candidate sets by a function of the user, or None once `stop` is true."""
     return score_all_sets(
         search.score.engine(dataset),
         dataset.names,

@@ -35,10 +35,10 @@ def score_all_sets(
     allowed: Allowed,
     stamp: Stamp,
     *,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] | None = None,
     on_progress: OnProgress = silent,
 ) -> Candidates | None:
-    """Return the candidate sets among all allowed sets; None once `stop` returns True."""
+    """Return the candidate sets among all allowed sets; None once `stop` is true."""
     most = max(allowed.limits, default=0)
     total = calls_of(engine.n, most)
     lists: list[list[tuple[VertexSet, float]]] = []
@@ -48,7 +48,7 @@ def score_all_sets(
         priors = allowed.prior_of(child) if allowed.priors else np.zeros(engine.n)
         family: list[tuple[VertexSet, float]] = []
         for parents in sets_of(child, allowed):
-            if stop():
+            if stop is not None and stop():
                 return None
             score = engine.local(child, parents) + float(priors[list(parents)].sum())
             family.append((parents, score))

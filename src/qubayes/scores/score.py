@@ -246,7 +246,9 @@ class Score:
 
     def fitting(self, workers: Workers) -> Workers:
         """Return the workers on which the score may be computed: one thread for most functions."""
-        return workers if self.function is None or self.function.parallel else Workers(1)
+        if self.function is None or self.function.parallel:
+            return workers
+        return replace(workers.here, threads=1)
 
     def on(self, dataset: Dataset) -> "Score":
         """Return the score for these data, with a name for `auto`; raise if it does not fit."""
