@@ -40,6 +40,7 @@ OTHERS = {
     (LearnSettings, "score"): "bic",
     (LearnSettings, "knowledge"): Knowledge(forbidden=[("v0", "v1")]),
     (LearnSettings, "solver"): "anneal",
+    (LearnSettings, "prior"): "fair",
     (LearnSettings, "reading"): ReadSettings(missing="drop"),
     (CandidateSearch, "knowledge"): Knowledge(forbidden=[("v0", "v1")]),
     (Knowledge, "tiers"): [["v0"], ["v1"]],
@@ -53,6 +54,8 @@ NOT_IN_KEYS = {
     "bootstrap": "more samples are added to those in the file, which are the same for any number of them",
     "best": "the list of networks is not kept",
     "within": "the list of networks is not kept",
+    "posterior": "probabilities of edges are kept under a key of their own",
+    "prior": "it is the prior of the probabilities of edges alone",
     "max_table": "no set is grown where a number of parents is given",
 }
 

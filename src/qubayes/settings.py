@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Missing: TypeAlias = Literal["error", "drop", "state", "rows", "impute"]
 Numbers: TypeAlias = Literal["gaussian", "bins", "error"]
 BinMethod: TypeAlias = Literal["quantile", "width"]
+Prior: TypeAlias = Literal["uniform", "fair"]
 DataFormat: TypeAlias = Literal["csv", "tsv", "parquet", "arrow", "gobnilp", "fimi"]
 Arities: TypeAlias = Mapping[str, int | Sequence[str]]  # number of states, or their names in order
 # intervals, or bounds between them, for all or by column
@@ -392,6 +393,9 @@ class LearnSettings:
     seed : seed of the solver and of the bootstrap samples.
     bootstrap : number of bootstrap samples from which the confidence in each edge is estimated; 0
         for none.
+    posterior : seconds to sample networks from the posterior, for the probability of each edge.
+    prior : of networks, for these probabilities: "uniform", or "fair", by which each number of
+        parents of a variable is equally probable. The best network has the uniform prior.
     reading : how the data are read, see `ReadSettings`.
     best, within : also list this number of best networks, or all within this Bayes factor of the
         best (`alternatives`).
@@ -429,6 +433,22 @@ class LearnSettings:
             metavar="SAMPLES",
         ),
     ] = 0
+    posterior: Annotated[
+        float | None,
+        Option(
+            "Sample networks for this many seconds, for the probability of each edge.",
+            metavar="SECONDS",
+        ),
+    ] = field(default=None, metadata={"plain": None})
+    prior: Annotated[
+        Prior,
+        Option(
+            "Give all networks the same prior probability, or each number of parents (fair), for "
+            "--posterior.",
+            metavar="uniform|fair",
+            given_as=str,
+        ),
+    ] = field(default="uniform", metadata={"plain": "uniform"})
     best: BestCount = None
     within: WithinFactor = None
     reading: ReadSettings | None = None
@@ -450,6 +470,7 @@ class LearnSettings:
         if self.bootstrap < 0:
             remedy = "give the number of samples, or 0 for none"
             raise SettingError(f"bootstrap = {self.bootstrap}; {remedy}")
+        self._check_posterior()
         # These raise now rather than after the data are read.
         if not isinstance(self.score, str):
             object.__setattr__(self, "score", self.chosen_score)
@@ -460,6 +481,14 @@ class LearnSettings:
             remedy = "give a time limit, or the solver 'anneal'"
             raise SettingError(f"{self.solver} counts no moves; {remedy}")
 
+    def _check_posterior(self) -> None:
+        """Raise unless the sampling of networks has a time limit and a known prior."""
+        if self.prior not in get_args(Prior):
+            allowed = ", ".join(get_args(Prior))
+            raise SettingError(f"prior = {self.prior!r}; give one of {allowed}")
+        if self.posterior is not None and not 0 < self.posterior < math.inf:
+            raise SettingError(f"posterior = {self.posterior!r}; give a number of seconds")
+
     def _check_order_and_ancestors(self) -> None:
         """Raise if prior knowledge does not go with the other settings."""
         ordered = self.knowledge is not None and (
@@ -469,6 +498,11 @@ class LearnSettings:
             raise SettingError(
                 "a list of networks (best, within) takes no order of variables (before, "
                 "not_ancestors); leave one out"
+            )
+        if self.posterior is not None and (ordered or self.ancestors):
+            raise SettingError(
+                "edge probabilities (posterior) take no order of variables (before, "
+                "not_ancestors) and no ancestors; leave one of the two out"
             )
         others = (self.bootstrap, self.best, self.within, self.moves)
         if self.ancestors and (self.solver not in ("auto", "exact") or any(others)):

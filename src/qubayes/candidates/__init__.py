@@ -9,7 +9,7 @@ from .growing import Growing
 from .identify import CandidateSearch, fingerprint, identify, identify_until, stamp_of
 from .knowledge import Knowledge, read_knowledge
 from .prune import prune, restrict, with_larger
-from .slack import SLACK, Prior, SlackSets, slack_sets
+from .slack import SLACK, SlackSets, slack_sets
 
 __all__ = [
     "ENDINGS",
@@ -20,7 +20,6 @@ __all__ = [
     "Forecast",
     "Growing",
     "Knowledge",
-    "Prior",
     "SlackSets",
     "Stamp",
     "affordable",

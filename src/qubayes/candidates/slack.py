@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from math import comb, lgamma
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,10 +23,9 @@ from ..foundation.families import Families, VertexSet
 from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.workers import Workers, run
 from ..scores import Engine
+from ..settings import Prior
 from .candidates import Candidates, Stamp, tolerance
 from .knowledge import Allowed
-
-Prior: TypeAlias = Literal["uniform", "fair"]
 
 SLACK = 9.0  # nats
 _MOST_SLACK = 12.0  # nats, up to which the slack of a variable is raised

@@ -53,6 +53,10 @@ def learn(
         typer.Option(help="Write the QUBO of the same problem: .bqm .coo .qubo .cqm .lp ..."),
     ] = None,
     trace: TraceFile = None,
+    draws: Annotated[
+        Path | None,
+        typer.Option(help="Write the networks that --posterior draws: .jsonl, one in each line."),
+    ] = None,
     run_dir: Annotated[
         Path | None,
         typer.Option(help="Keep the result of every stage in this folder, and resume from it."),
@@ -69,7 +73,7 @@ def learn(
     """
     from ..learning import Outputs, learn_with
 
-    outputs = Outputs(output, report, trace, qubo)
+    outputs = Outputs(output, report, trace, qubo, draws)
     outputs.check([data, knowledge, arities], run_dir)
     with progress_bar(quiet=as_json) as show:
         learned, written = learn_with(

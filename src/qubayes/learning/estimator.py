@@ -13,6 +13,7 @@ from ..foundation.environment import how_to_install
 from ..foundation.errors import DataError, MissingPackageError
 from ..foundation.workers import Workers
 from ..network import Network, log_likelihood, sample_dataset
+from ..settings import Prior
 from . import Learned, LearnSettings, learn_with
 
 try:
@@ -70,6 +71,10 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
     bootstrap : int
         How many resamples to learn from for the confidence in each edge (`result_.confidence`); 0
         for none.
+    posterior : float or None
+        Seconds to sample networks, for the probability of each edge (`result_.posterior`).
+    prior : {"uniform", "fair"}
+        Prior over networks for these probabilities.
     possible_parents : int or None
         Consider only this number of parents of each variable, the best single ones and their best
         partners; for many variables. None: all.
@@ -107,6 +112,8 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         moves: int | None = None,
         patience: float | None = None,
         bootstrap: int = 0,
+        posterior: float | None = None,
+        prior: Prior = "uniform",
         possible_parents: int | None = None,
         max_table: int = 10**6,
         workers: Workers | None = None,

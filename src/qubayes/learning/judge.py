@@ -30,7 +30,16 @@ from ..network import (
     vertex_scores,
 )
 from ..scores import LocalScore, Score, ScoreFunction, local_score
-from ..settings import Arities, BinMethod, Bins, DataFormat, LearnSettings, Missing, Numbers
+from ..settings import (
+    Arities,
+    BinMethod,
+    Bins,
+    DataFormat,
+    LearnSettings,
+    Missing,
+    Numbers,
+    Prior,
+)
 from .learned import Learned
 from .pipeline import learn_with
 
@@ -143,6 +152,7 @@ class Judgement:
             "equivalence_class": graph
             and {"compelled": len(graph.directed), "reversible": len(graph.undirected)},
             "compared_with_best": compare(self.network, self.learned.network).as_json(),
+            "joined": [[*edge, share] for edge, share in self._probabilities.items()],
             "held_out": self.held_out and self.held_out._asdict(),
             "interrupted": self.learned.interrupted,
         }
@@ -162,6 +172,10 @@ class Judgement:
             lines += aligned(
                 [(f"{e.parent} -> {e.child}", f"{e.nats:,.2f}") for e in self.edges[:most]]
             )
+        if self.learned.posterior is not None:
+            lines += ["", "Edges that are least probable, in either direction:"]
+            shares = sorted(self._probabilities.items(), key=lambda pair: pair[1])
+            lines += aligned([(f"{a} -> {b}", f"{share:.3f}") for (a, b), share in shares[:most]])
         if self.replacements:
             lines += ["", "Better parents of one variable, and the nats that the score gains:"]
             lines += aligned(
@@ -171,6 +185,16 @@ class Judgement:
                 ]
             )
         return lines
+
+    @property
+    def _probabilities(self) -> dict[tuple[str, str], float]:
+        """The posterior probability that each edge of the network is there, in any direction."""
+        known = self.learned.posterior
+        if known is None:
+            return {}
+        index = {name: vertex for vertex, name in enumerate(known.names)}
+        joined = known.joined
+        return {(a, b): float(joined[index[a], index[b]]) for a, b in self.network.edges}
 
     def _rows(self) -> list[tuple[str, str]]:
         """Return scores, counts of edges and held-out likelihood: names and values."""
@@ -246,6 +270,8 @@ def judge(
     patience: float | None = None,
     seed: int = 0,
     bootstrap: int = 0,
+    posterior: float | None = None,
+    prior: Prior = "uniform",
     best: int | None = None,
     within: float | None = None,
     reading: ReadSettings | None = None,

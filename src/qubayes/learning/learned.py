@@ -16,7 +16,7 @@ from .. import __version__
 from ..candidates import Candidates
 from ..data import Dataset
 from ..foundation.environment import versions
-from ..foundation.errors import FormatError, QubayesError
+from ..foundation.errors import FormatError, QubayesError, SettingError, option
 from ..foundation.files import (
     check_places,
     ending,
@@ -48,6 +48,7 @@ from .confidence import Confidence
 if TYPE_CHECKING:
     from ..qubo import Formulation
     from ..qubo.subsets import Subsets
+    from .posterior import Posterior
 
 Result = TypeVar("Result")
 
@@ -62,8 +63,9 @@ RUN_FILES = (
     "first.json",
     "candidates.qbc",
     "solution.json",
+    "posterior.npz",
 )
-OUTPUT_ENDINGS = {"report": (".html", ".htm"), "trace": (".csv",)}
+OUTPUT_ENDINGS = {"report": (".html", ".htm"), "trace": (".csv",), "draws": (".jsonl",)}
 
 
 @dataclass
@@ -92,6 +94,7 @@ class Learned:
     source: str | None = None  # name of the file that the data came from
     # networks close to the best
     alternatives: Alternatives | None = field(default=None, repr=False)
+    posterior: "Posterior | None" = field(default=None, repr=False)  # probabilities of edges
     qubo: MadeQubo = field(default_factory=MadeQubo, repr=False, compare=False)
 
     @property
@@ -151,6 +154,12 @@ class Learned:
         from ..qubo import count_bits
 
         return count_bits(self.candidates, self.subsets, order="scc", penalty="paper")
+
+    def write_draws(self, path: str | Path) -> None:
+        """Write the networks drawn from the posterior as JSON lines."""
+        if self.posterior is None:
+            raise SettingError(f"no networks were drawn; give {option('posterior', 20)}")
+        self.posterior.draws.write(path)
 
     def report(self, path: str | Path) -> None:
         """Write a page (HTML) that shows the network and all that is known of it."""
@@ -261,6 +270,8 @@ class Learned:
             rows.append(("bootstrap", f"{samples}; {edges} in more than half of them"))
         rows.append(("time", f"{sum(self.seconds.values()):.2f} s"))
         lines = [*self.solution.conclusion(), "", *aligned(rows)]
+        if self.posterior is not None:
+            lines += ["", *self.posterior.describe(5)]
         return [*lines, "", *self.alternatives.describe(5)] if self.alternatives else lines
 
     def _data_in_words(self) -> str:
@@ -297,6 +308,7 @@ class Learned:
             "provenance": self.provenance(),
             "confidence": self.confidence.as_json(self.network) if self.confidence else None,
             "alternatives": self.alternatives and self.alternatives.as_json(),
+            "posterior": None if self.posterior is None else self.posterior.as_json(),
         }
 
     def _bits_as_json(self) -> dict[str, dict[str, int]] | None:
@@ -437,6 +449,7 @@ class Outputs:
     report: Path | None = None
     trace: Path | None = None  # score over time
     qubo: Path | None = None  # the ending chooses the format
+    draws: Path | None = None  # networks drawn from the posterior
 
     def check(self, inputs: Iterable[Path | None] = (), run_dir: Path | None = None) -> None:
         """Raise if a file cannot be written or would replace another one, before any long work."""
@@ -484,7 +497,11 @@ class Outputs:
             from ..qubo import companion_of  # a network alone needs no QUBO
 
             return f"QUBO; `qubayes decode` also needs {companion_of(path).name}"
-        return {"report": "report, open it in a browser", "trace": "score over time"}[name]
+        return {
+            "report": "report, open it in a browser",
+            "trace": "score over time",
+            "draws": "networks drawn from the posterior",
+        }[name]
 
     def write(
         self,
@@ -517,6 +534,7 @@ class Outputs:
             "network": lambda path: self._write_network(learned.network, path),
             "report": lambda path: write_report(learned.report_contents(bits=not left_out), path),
             "trace": learned.solution.write_trace,
+            "draws": learned.write_draws,
             "qubo": lambda path: learned.write_qubo(path, workers, on_progress),
         }
         written: dict[Path, str] = {}
@@ -526,6 +544,9 @@ class Outputs:
             on_progress(Progress("files", number, len(wanted), path.name))
             if name == "qubo" and (left_out or interrupt):
                 left_out = "the QUBO is left out"
+                continue
+            if name == "draws" and learned.posterior is None:
+                left_out = "no networks were drawn"
                 continue
             try:
                 writers[name](path)

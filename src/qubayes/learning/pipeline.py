@@ -26,9 +26,11 @@ from ..data import Dataset
 from ..foundation.errors import (
     DataError,
     FormatError,
+    NoResultError,
     QubayesError,
     SettingError,
     TooLargeError,
+    option,
 )
 from ..foundation.files import json_object, replacing
 from ..foundation.progress import (
@@ -54,6 +56,7 @@ from ..settings import (
     LearnSettings,
     Missing,
     Numbers,
+    Prior,
     ReadSettings,
 )
 from .ancestors import AncestorSearch
@@ -64,6 +67,7 @@ from .stages import read_for_search, say_score_of_numbers, start_of
 
 if TYPE_CHECKING:
     from ..qubo import Formulation
+    from .posterior import Posterior
 
 LEAST_SHARE = 0.1  # share of the time limit that the solver has in any case
 log = logging.getLogger("qubayes")
@@ -88,6 +92,8 @@ def learn(
     patience: float | None = None,
     seed: int = 0,
     bootstrap: int = 0,
+    posterior: float | None = None,
+    prior: Prior = "uniform",
     best: int | None = None,
     within: float | None = None,
     reading: ReadSettings | None = None,
@@ -104,6 +110,7 @@ def learn(
     report: str | PathLike[str] | None = None,
     qubo: str | PathLike[str] | None = None,
     trace: str | PathLike[str] | None = None,
+    draws: str | PathLike[str] | None = None,
     run_dir: str | PathLike[str] | None = None,
     threads: int | None = None,
     cluster: Any = None,
@@ -114,11 +121,11 @@ def learn(
 
     `data` is a file (CSV, Parquet, ...), a data frame or a `Dataset`. The options up to `reading`
     are explained in `LearnSettings`, those from `missing` to `format` in `ReadSettings`: they make
-    up `reading`. `output`, `report`, `qubo` and `trace` are files to write. Finished stages are
-    kept in the folder `run_dir`, and a later run resumes from them. `threads` of this process are
-    all cores unless given; `cluster` is a Dask cluster; `workers` is both in one. In a notebook
-    bars show the progress unless `on_progress` is given. The logger "qubayes" has the stages (info)
-    and doubts about the data (warning).
+    up `reading`. `output`, `report`, `qubo`, `trace` and `draws` are files to write. Finished
+    stages are kept in the folder `run_dir`, and a later run resumes from them. `threads` of this
+    process are all cores unless given; `cluster` is a Dask cluster; `workers` is both in one. In a
+    notebook bars show the progress unless `on_progress` is given. The logger "qubayes" has the
+    stages (info) and doubts about the data (warning).
 
     Interrupted (Ctrl-C) once the candidate sets are known, it returns what it has, at least the
     network of the required edges; `interrupted` is true then.
@@ -137,7 +144,7 @@ def learn(
         )
     workers = Workers(threads, cluster) if workers is None else workers
     outputs = Outputs(
-        *(None if path is None else Path(path) for path in (output, report, trace, qubo))
+        *(None if path is None else Path(path) for path in (output, report, trace, qubo, draws))
     )
     outputs.check(
         [Path(data)] if isinstance(data, str | PathLike) else [],
@@ -173,6 +180,9 @@ def learn_with(
     `outputs` that cannot hold a network of these variables are refused before the search.
     """
     outputs = outputs or Outputs()
+    if outputs.draws is not None and settings.posterior is None:
+        needed = f"{option('draws')} needs {option('posterior', 20)}"
+        raise SettingError(f"{needed}: networks are drawn only where probabilities are asked for")
     if workers is not None and not isinstance(workers, Workers):
         raise SettingError(f"workers = {workers!r}; give Workers(threads=2)")
     with (
@@ -251,6 +261,7 @@ class _Pipeline:
         network = self.fitted_network(solution, dataset)
         self.end_stage(solution.interrupted)
         close = None if self.interrupted else self.find_alternatives(candidates)
+        probable = None if self.interrupted else self.find_posterior(dataset, candidates)
         confidence = None if self.interrupted else self.find_confidence(dataset)
         samples = confidence.samples if confidence else 0
         qubo = MadeQubo()
@@ -267,6 +278,7 @@ class _Pipeline:
             interrupted=self.interrupted or samples < self.settings.bootstrap,
             source=source,
             alternatives=close,
+            posterior=probable,
             qubo=qubo,
         )
 
@@ -443,6 +455,40 @@ class _Pipeline:
                 on_progress=self.on_progress,
                 interrupt=self.interrupt,
             )
+
+    def find_posterior(self, dataset: Dataset, candidates: Candidates) -> "Posterior | None":
+        """Return the probabilities of edges, if they are asked for."""
+        settings = self.settings
+        if settings.posterior is None:
+            return None
+        # here: a plain learn does without these kernels
+        from .posterior import parents_for, posterior, read_posterior, write_posterior
+
+        search = settings.search
+        if self.free:
+            search = replace(search, max_parents=parents_for(dataset))
+
+        def make() -> "Posterior":
+            return posterior(
+                dataset,
+                search,
+                prior=settings.prior,
+                seconds=settings.posterior,
+                seed=settings.seed,
+                known=candidates,
+                workers=self.workers,
+                interrupt=self.interrupt,
+                on_progress=self.on_progress,
+            )
+
+        asked = [settings.posterior, settings.prior, settings.seed]
+        inputs = {**fingerprint(dataset, search), "posterior": asked}
+        found = None
+        with self._timed("posterior"), suppress(NoResultError):
+            found = self.folder.kept("posterior.npz", inputs, make, read_posterior, write_posterior)
+            if found.interrupted:
+                self.folder.forget("posterior.npz")
+        return found
 
     def with_ancestors(
         self, dataset: Dataset, candidates: Candidates, solution: Solution

@@ -1,27 +1,30 @@
 """`posterior`: how probable each edge and each feature of a network is, given the data."""
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
+from pathlib import Path
 from typing import Any, get_args
+from zipfile import BadZipFile
 
 import numpy as np
 
 from ..candidates import (
     Candidates,
     CandidateSearch,
-    Prior,
     SlackSets,
     slack_sets,
     stamp_of,
 )
 from ..data import Dataset
 from ..data.dataset import make_frame
-from ..foundation.arrays import Bools, Floats, Ints
-from ..foundation.errors import NoResultError, SettingError, option
-from ..foundation.families import VertexSet
+from ..foundation.arrays import Bools, Floats, Ints, frozen
+from ..foundation.errors import FormatError, NoResultError, SettingError, option
+from ..foundation.families import Families, VertexSet
+from ..foundation.files import json_object, replacing
 from ..foundation.progress import OnProgress, silent
 from ..foundation.stop import Interrupt, TimeLimit
 from ..foundation.summary import counted
@@ -31,7 +34,7 @@ from ..scores import Engine, LimitedTables, Score
 from ..search import Growth, Limits, solve
 from ..search.exact import consensus
 from ..search.posterior import Draws, Sampled, sample_networks
-from ..settings import ReadSettings
+from ..settings import Prior, ReadSettings
 from .confidence import Confidence
 from .stages import read_for_search
 
@@ -371,6 +374,42 @@ def posterior(
     return Posterior(dataset.names, sampled, sets.title, sets.among, prior, sets.stamp.ess)
 
 
+# The arrays of `Sampled`, and those of its draws.
+_ARRAYS = ("edges", "errors", "rhat", "effective", "exact")
+_FAMILIES = ("vertex_start", "set_start", "members")
+_OF_DRAWS = ("choices", "scores", "chains")
+_NUMBERS = ("lost", "steps", "chains", "tempered", "seconds", "interrupted")
+
+
+def write_posterior(found: Posterior, path: Path) -> None:
+    """Write the result as arrays of numpy, and its facts as JSON among them."""
+    sampled, draws = found.sampled, found.draws
+    arrays = {name: getattr(sampled, name) for name in _ARRAYS}
+    arrays |= {f"draws_{name}": getattr(draws, name) for name in _OF_DRAWS}
+    arrays |= {f"families_{name}": getattr(draws.families, name) for name in _FAMILIES}
+    facts = {name: getattr(sampled, name) for name in _NUMBERS}
+    words = [found.names, found.title, found.among, found.prior, found.ess]
+    header = json.dumps({"sampled": facts, "posterior": words}).encode()
+    with replacing(path, binary=True) as file:
+        np.savez(file, facts=np.frombuffer(header, np.uint8), **arrays)
+
+
+def read_posterior(path: Path) -> Posterior:
+    """Return what `write_posterior` wrote."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            facts = json_object(arrays["facts"].tobytes())
+            families = Families(*(frozen(arrays[f"families_{name}"]) for name in _FAMILIES))
+            of_draws = [frozen(arrays[f"draws_{name}"]) for name in _OF_DRAWS]
+            of_edges: dict[str, Any] = {name: frozen(arrays[name]) for name in _ARRAYS}
+        names, title, among, prior, ess = facts["posterior"]
+        draws = Draws(tuple(names), families, of_draws[0], of_draws[1], of_draws[2], title)
+        sampled = Sampled(**of_edges, draws=draws, **facts["sampled"])
+    except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
+        raise FormatError(f"{path} is damaged; it is made again") from error
+    return Posterior(tuple(names), sampled, title, among, prior, ess)
+
+
 def _check(
     prior: str, seconds: float | None, steps: int | None, chains: int, draws: int, seed: int
 ) -> None:
@@ -390,7 +429,7 @@ def _check(
 def _prepared(dataset: Dataset, search: CandidateSearch | None) -> CandidateSearch:
     """Return the search with its score for these data and a number of parents that can be had."""
     if search is None:
-        search = CandidateSearch(max_parents=_parents_of(dataset))
+        search = CandidateSearch(max_parents=parents_for(dataset))
     if search.knowledge.before or search.knowledge.not_ancestors or search.knowledge.ancestors:
         raise SettingError(
             "edge probabilities take no order of variables (before, not_ancestors) and no"
@@ -407,8 +446,8 @@ def _scores(dataset: Dataset, most: int) -> float:
     return dataset.n * scanned * others * max(1.0, dataset.rows / 1000.0)
 
 
-def _parents_of(dataset: Dataset) -> int:
-    """Return the number of parents where none is given."""
+def parents_for(dataset: Dataset) -> int:
+    """Return the number of parents of which all sets are summed where none is given."""
     most = min(_PARENTS, dataset.n - 1)
     while most < dataset.n - 1 and _scores(dataset, most + 1) <= _FEW_SCORES:
         most += 1
