@@ -213,6 +213,14 @@ def test_variables_in_another_order():
     assert {edge: second[edge] for edge in first} == pytest.approx(first, abs=0.005)
 
 
+def test_scores_that_are_no_evidence_say_so():
+    found = qb.posterior(
+        random_table(1), CandidateSearch(score=qb.Score("bic")), seconds=None, steps=500
+    )
+    assert "no marginal likelihood" in found.title
+    assert "no marginal" not in qb.posterior(random_table(1), seconds=None, steps=500).title
+
+
 def test_numbers_have_a_posterior_too():
     random = np.random.default_rng(0)
     a = random.normal(size=60)

@@ -371,7 +371,10 @@ def posterior(
             interrupt=interrupt,
             on_progress=on_progress,
         )
-    return Posterior(dataset.names, sampled, sets.title, sets.among, prior, sets.stamp.ess)
+    title = sets.title
+    if not search.score.is_exact_evidence:
+        title += " (weights exp(score), as this score is no marginal likelihood)"
+    return Posterior(dataset.names, sampled, title, sets.among, prior, sets.stamp.ess)
 
 
 # The arrays of `Sampled`, and those of its draws.
