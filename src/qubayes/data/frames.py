@@ -15,6 +15,8 @@ from ..foundation.files import opened, shown
 from .columns import Column, array_of
 from .spelling import is_missing, one_spelling, text_of
 
+_CELLS_AT_ONCE = 2_000_000  # of a Parquet file
+
 
 def frame_columns(frame: Any) -> list[Column]:
     """Return the columns of an array (x0, x1, ...) or of a frame of pandas, polars, pyarrow, ..."""
@@ -221,12 +223,16 @@ def read_frame_file(path: Path, kind: str) -> list[Column]:
 
 
 def _parquet_columns(polars: Any, path: Path) -> Iterator[Column]:
-    """Yield the columns of a Parquet file, read one by one to save memory."""
+    """Yield the columns of a Parquet file, read in blocks to save memory."""
     with path.open("rb") as file:
         names = list(polars.read_parquet_schema(file))
-    for name in names:
+    with path.open("rb") as file:
+        rows = polars.scan_parquet(file).select(polars.len()).collect().item()
+    width = max(1, _CELLS_AT_ONCE // max(rows, 1))
+    for first in range(0, len(names), width):
         with path.open("rb") as file:
-            yield from frame_columns(polars.read_parquet(file, columns=[name]))
+            block = polars.read_parquet(file, columns=names[first : first + width])
+        yield from frame_columns(block)
 
 
 def _arrow_columns(polars: Any, path: Path) -> Iterator[Column]:
