@@ -127,7 +127,62 @@ def test_a_finished_run_is_read_back(tmp_path):
 
 def test_a_long_table_of_few_variables_is_searched_whole():
     dataset = table(6, rows=200_000)
-    found = learn(dataset)
+    states = (tuple(map(str, range(16))),) * 6
+    codes = dataset.codes + 2 * np.random.default_rng(0).integers(0, 8, (6, 200_000), np.uint8)
+    different = Dataset(dataset.names, states, codes)
+    found = learn(different)
     assert found.solution.proved
     assert found.candidates.stamp.grown is None
-    assert found.network == learn(dataset, 3).network
+    assert found.network == learn(different, 3).network
+
+
+def test_sets_of_a_long_table_of_few_different_rows_are_grown():
+    dataset = table(6, rows=200_000)
+    found = learn(dataset)
+    assert found.solution.proved
+    assert found.candidates.stamp.grown is not None
+    assert found.solution.score >= learn(dataset, 3).solution.score - 1e-6
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_moves_decide_alone(large, request):
+    if large:  # no search of all sets fits
+        request.getfixturevalue("slow")
+    dataset = table(30)
+    one, other = (learn(dataset, moves=4000, seed=3, threads=threads) for threads in (1, 3))
+    assert one.network == other.network
+    assert one.candidates.total == other.candidates.total
+    assert [score for _, score in one.solution.trace] == [s for _, s in other.solution.trace]
+    assert one.candidates.stamp.grown
+    assert one.candidates.stamp.max_parents == (None if large else 3)
+    more = learn(dataset, moves=40_000, seed=3)
+    assert more.solution.score >= one.solution.score
+
+
+def test_moves_decide_alone_after_a_run_that_was_killed(tmp_path):
+    dataset = table(30)
+    first = learn(dataset, moves=2000, run_dir=tmp_path)
+    for name in ("candidates.qbc", "run.json", "solution.json"):
+        (tmp_path / name).unlink()
+    again = learn(dataset, moves=2000, run_dir=tmp_path)
+    assert again.network == first.network
+    assert again.candidates.total == first.candidates.total
+
+
+def test_progress_runs_with_the_time_limit(slow):
+    shown = []
+    learn(table(40), time_limit=2, on_progress=shown.append)
+    shares = [each.done / each.total for each in shown if each.stage == "network"]
+    assert shares == sorted(shares)
+    assert 0.0 <= shares[0] < shares[-1] <= 1.0
+    assert all(each.note for each in shown if each.stage == "network")
+
+
+def test_progress_without_a_limit_counts_rounds():
+    shown = []
+    learn(table(12), on_progress=shown.append)
+    rounds = [each for each in shown if each.stage == "network"]
+    assert all(each.total == 0.0 for each in rounds)
+    assert rounds[-1].done > 3
+    assert "scoring all pairs" in rounds[0].note
+    assert rounds[-1].note.startswith(f"round {rounds[-1].done + 1:.0f}, score -")

@@ -386,7 +386,8 @@ class LearnSettings:
     time_limit : seconds for reading, candidate sets and solver together; the solver has a tenth of
         it in any case. Unless this or `moves` is given, the solver alone has 10 s. `math.inf` for
         no limit.
-    moves : number of moves of the annealer. With `seed` the result is the same on any machine.
+    moves : number of moves of the annealer; where parent sets are grown, half of them are made
+        meanwhile. With `seed` the result is the same on any machine, for any number of threads.
     patience : annealing ends once it found nothing better for this many times as long as the best
         network took (at least a second). None: 3 for "auto", no end for "anneal". `math.inf` for
         the whole time limit.

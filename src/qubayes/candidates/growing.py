@@ -36,6 +36,11 @@ _NOTHING = np.zeros(1, np.uint64)  # the set without optional parents
 _ONE = np.uint64(1)
 
 
+def never() -> bool:
+    """Return False: nothing asks for a stop."""
+    return False
+
+
 @dataclass
 class GrownSets:
     """The known parent sets of one child, as words: bit k is the k-th variable of the pool."""
@@ -110,8 +115,9 @@ class GrownSets:
 class Growing:
     """Parent sets of all children of a table, grown by the `workers`.
 
-    `stop` is asked between children: once it returns True, the children that are left keep the sets
-    that they have."""
+    `stop` is asked between children, and between sizes of sets: once it returns True, the children
+    that are left keep the sets that they have. Steps return whether all children are done; one that
+    was stopped goes on with the children that were left. `on_done` is called after each block."""
 
     def __init__(
         self,
@@ -120,13 +126,16 @@ class Growing:
         *,
         seed: int = 0,
         workers: Workers | None = None,
-        stop: Callable[[], bool] = lambda: False,
+        stop: Callable[[], bool] = never,
+        on_done: Callable[[], None] = lambda: None,
     ) -> None:
         self.engine = engine
         self.workers = workers or Workers()
         if engine.n * engine.rows < _LEAST_FOR_CLUSTER:
             self.workers = self.workers.here
         self.stop = stop
+        self._on_done = on_done
+        self._begins: dict[Callable[..., None], int] = {}  # the children left of a step
         # Columns are looked at in a random order, so that ties do not depend on theirs.
         self._shuffled = np.random.default_rng(seed).permutation(engine.n)
         self._before = allowed.before
@@ -137,14 +146,15 @@ class Growing:
         """Number of known sets."""
         return sum(its.count for its in self.children)
 
-    def start(self) -> None:
+    def start(self) -> bool:
         """Choose the pools by the scores of all pairs; keep sets of at most one optional parent.
 
         Children that `stop` leaves have no pool, and only the set without optional parents."""
-        self._each(_start, (self._shuffled,))
+        finished = self._each(_start, (self._shuffled,))
         for its in self.children:
             if not its.count:
                 its.add(_NOTHING, its.scan(self.engine, _NOTHING, its.pool), 1)
+        return finished
 
     def include(self, parents: Sequence[Sequence[int]]) -> None:
         """Make the sets of a network known, as far as they are allowed, and their neighbours.
@@ -154,19 +164,19 @@ class Growing:
             its.widen([v for v in given if v not in its.barred and v not in its.pool])
         self._each(_around, (parents,), stops=False)
 
-    def beam(self, width: int, patience: int = 1) -> None:
+    def beam(self, width: int, patience: int = 1) -> bool:
         """Add parents one by one, with the best `width` sets of each size.
 
         It ends after `patience` sizes beyond single parents that bring no new set."""
-        self._each(_beam, (width, patience))
+        return self._each(_beam, (width, patience))
 
-    def around(self, parents: Sequence[Sequence[int]]) -> None:
+    def around(self, parents: Sequence[Sequence[int]]) -> bool:
         """Score the neighbours of a network's sets: one parent more, less, or another one."""
-        self._each(_around, (parents,))
+        return self._each(_around, (parents,))
 
-    def find_partners(self, parents: Sequence[Sequence[int]], singles: int) -> None:
+    def find_partners(self, parents: Sequence[Sequence[int]], singles: int) -> bool:
         """Search all variables for partners of a network's sets and of the best single parents."""
-        self._each(_find_partners, (parents, singles))
+        return self._each(_find_partners, (parents, singles))
 
     def candidates(self, names: tuple[str, ...], stamp: Stamp) -> Candidates:
         """Return the known sets that beat all known subsets."""
@@ -178,17 +188,27 @@ class Growing:
 
     def _each(
         self, task: Callable[..., None], details: tuple[Any, ...], *, stops: bool = True
-    ) -> None:
-        """Do a task for each child, in blocks."""
-        n = len(self.children)
-        blocks = [self.children[first : first + _CHILDREN] for first in range(0, n, _CHILDREN)]
-        finished = run(_grow, (self.engine, task, details), blocks, self.workers)
+    ) -> bool:
+        """Do a task for each child, in blocks; return whether all are done."""
+        begin = self._begins.pop(task, 0)
+        firsts = range(begin, len(self.children), _CHILDREN)
+        blocks = [self.children[first : first + _CHILDREN] for first in firsts]
+        # A function that asks for a stop is not sent to other processes.
+        stop = self.stop if stops and self.workers.cluster is None else never
+        done = np.zeros(len(self.children), np.bool_)
+        done[:begin] = True
+        finished = run(_grow, (self.engine, task, details, stop), blocks, self.workers)
         for block, grown in finished:
-            first = block * _CHILDREN
+            first = begin + block * _CHILDREN
             self.children[first : first + len(grown)] = grown
+            done[first : first + len(grown)] = True
+            self._on_done()
             if stops and self.stop():
                 finished.close()
-                return
+                break
+        if not done.all():
+            self._begins[task] = int(np.argmin(done))
+        return bool(done.all())
 
 
 def _without_sets(child: int, allowed: Allowed) -> GrownSets:
@@ -201,16 +221,19 @@ def _without_sets(child: int, allowed: Allowed) -> GrownSets:
 
 
 def _grow(
-    shared: tuple[Engine, Callable[..., None], tuple[Any, ...]], block: list[GrownSets]
+    shared: tuple[Engine, Callable[..., None], tuple[Any, ...], Callable[[], bool]],
+    block: list[GrownSets],
 ) -> list[GrownSets]:
-    """Do a task for the children of a block."""
-    engine, task, details = shared
-    for its in block:
-        task(its, engine, *details)
+    """Do a task for the children of a block, one at least; return those that are done."""
+    engine, task, details, stop = shared
+    for number, its in enumerate(block):
+        if number and stop():
+            return block[:number]
+        task(its, engine, stop, *details)
     return block
 
 
-def _start(its: GrownSets, engine: Engine, shuffled: Ints) -> None:
+def _start(its: GrownSets, engine: Engine, stop: Callable[[], bool], shuffled: Ints) -> None:
     """Choose the pool: the best single parents, beside the required ones."""
     if its.required:
         found = its.scan(engine, _NOTHING, None)
@@ -231,8 +254,10 @@ def _start(its: GrownSets, engine: Engine, shuffled: Ints) -> None:
     its.add(_NOTHING, found[:, [*its.pool, -1]], 1)
 
 
-def _beam(its: GrownSets, engine: Engine, width: int, patience: int) -> None:
-    """Add parents one by one, with the best sets of each size."""
+def _beam(
+    its: GrownSets, engine: Engine, stop: Callable[[], bool], width: int, patience: int
+) -> None:
+    """Add parents one by one, with the best sets of each size, until a stop is asked for."""
     level = _NOTHING
     barren = 0
     for size in range(min(its.most, len(its.pool))):
@@ -241,11 +266,13 @@ def _beam(its: GrownSets, engine: Engine, width: int, patience: int) -> None:
         level = its.add(level, found, width if size else 2 * width)
         if size and its.count == before:
             barren += 1
-        if not len(level) or barren == patience:
+        if not len(level) or barren == patience or stop():
             return
 
 
-def _around(its: GrownSets, engine: Engine, parents: Sequence[Sequence[int]]) -> None:
+def _around(
+    its: GrownSets, engine: Engine, stop: Callable[[], bool], parents: Sequence[Sequence[int]]
+) -> None:
     """Score the set of a network, and this set without one of its members, each with one more."""
     mask = its.mask_of(parents[its.child])
     masks = np.array([mask, *_smaller(mask)], np.uint64)
@@ -253,7 +280,11 @@ def _around(its: GrownSets, engine: Engine, parents: Sequence[Sequence[int]]) ->
 
 
 def _find_partners(
-    its: GrownSets, engine: Engine, parents: Sequence[Sequence[int]], singles: int
+    its: GrownSets,
+    engine: Engine,
+    stop: Callable[[], bool],
+    parents: Sequence[Sequence[int]],
+    singles: int,
 ) -> None:
     """Put into the pool the variables that add most to some set."""
     mask = its.mask_of(parents[its.child])

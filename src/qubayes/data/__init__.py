@@ -5,6 +5,7 @@ from .cells import MissingCells
 from .columns import ADVISED_BINS, code_of, state_of, values_of
 from .dataset import MOST_CODES, Dataset, code_type, make_frame, numbers_of, write, write_rows
 from .read import column_like, read, read_evidence, read_number_evidence
+from .rows import have_many_equal
 from .spelling import is_missing
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "code_of",
     "code_type",
     "column_like",
+    "have_many_equal",
     "is_missing",
     "make_frame",
     "numbers_of",

@@ -11,7 +11,7 @@ class Progress(NamedTuple):
 
     stage: str  # "candidates", "subsets", ...
     done: float  # in units of `total`
-    total: float
+    total: float  # 0 if no end is known
     note: str = ""  # a few words, such as the best score so far
 
 
@@ -50,11 +50,12 @@ def progress_bars(console: Any = None) -> Iterator[OnProgress]:
         def show(progress: Progress, /) -> None:
             stage, total = progress.stage, progress.total
             if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total, note="", share="")
+                tasks[stage] = bars.add_task(stage, total=total or None, note="", share="")
             share = f"{100 * progress.done / total:.0f} %" if total else ""
             # it cannot steer the terminal
             note = "".join(c if c.isprintable() else "\ufffd" for c in progress.note)
-            bars.update(tasks[stage], completed=progress.done, total=total, note=note, share=share)
+            done, end = progress.done, total or None
+            bars.update(tasks[stage], completed=done, total=end, note=note, share=share)
 
         with compilations(lambda running: bars.update(compiling, visible=running, refresh=running)):
             yield show

@@ -63,8 +63,8 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         `math.inf` for no limit. None: no limit for candidate sets; for the solver 10 seconds, or as
         long as its `moves` take.
     moves : int or None
-        The most moves of the solver. Without a time limit these and a seed give the same network on
-        any machine.
+        The most moves of the annealing. Without a time limit these and a seed give the same network
+        on any machine.
     patience : float or None
         Annealing ends once it found nothing better for this many times as long as the best network
         took. None: 3 for "auto", no end for "anneal".

@@ -18,9 +18,9 @@ from ..candidates import (
     stamp_of,
     with_larger,
 )
-from ..data import Dataset
+from ..data import Dataset, have_many_equal
 from ..foundation.errors import QubayesError, option
-from ..foundation.progress import OnProgress
+from ..foundation.progress import OnProgress, Progress
 from ..foundation.stop import Interrupt
 from ..foundation.workers import Workers
 from ..network import Network, read_network, write_network
@@ -53,12 +53,14 @@ class GrownStage:
     interrupt: Interrupt
     on_progress: OnProgress
     kept: Path | None = None  # file for the best network so far
+    began: float | None = None  # of the clock, where the time limit does not begin with the stage
     network: Network | None = None
     trace: list[tuple[float, float]] = field(default_factory=list)
     interrupted: bool = False
 
     def __post_init__(self) -> None:
-        self._began = time.perf_counter()
+        self._entered = time.perf_counter()
+        self._limited_from = self._entered if self.began is None else self.began
         self._written = -inf
         if self.kept is not None and self.kept.exists():
             try:
@@ -75,16 +77,25 @@ class GrownStage:
             if found is not None:
                 return found
         unlimited = self._small and self.settings.time_limit is None
-        growth.run(self._until(inf if unlimited else _FIRST_SHARE * self._seconds))
+        if self.moves is not None:
+            growth.run(self._until(self._latest), self.moves)
+        else:
+            growth.run(self._until(inf if unlimited else _FIRST_SHARE * self._seconds))
         most = 0 if self._pressed() else self._most_to_search()
         if most:
             found = self._identify(most)
-        if found is None and not self.interrupted:
+        if found is None and not self.interrupted and self.moves is None:
             growth.run(self._until(_LAST_SHARE * self._seconds))
             self._pressed()
         self._keep(force=True)
         grown = growth.candidates()
         return grown if found is None else with_larger(found, grown)
+
+    @property
+    def moves(self) -> int | None:
+        """The moves of the annealing while sets are grown; the solver has the others."""
+        moves = self.settings.moves
+        return None if moves is None else moves // 2
 
     @property
     def _discrete(self) -> bool:
@@ -108,6 +119,12 @@ class GrownStage:
         limit = self.settings.time_limit
         return DEFAULT_SECONDS if limit is None else limit
 
+    @property
+    def _latest(self) -> float:
+        """The second when this stage is to end; the solver has the rest of the time limit."""
+        limit = self.settings.time_limit
+        return inf if limit is None else _LAST_SHARE * limit
+
     def _most_to_search(self) -> int:
         """Return the number of parents of which all sets are searched; 0 if this is not done."""
         if not self._complete:
@@ -116,6 +133,8 @@ class GrownStage:
             return self.dataset.n - 1
         if self._small and self.settings.time_limit is None:
             return self.settings.search.max_parents
+        if self.moves is not None:  # a forecast would depend on the clock
+            return 0
         return self._most_parents()
 
     def _has_few_numbers(self) -> bool:
@@ -129,7 +148,11 @@ class GrownStage:
         """Return whether growing sets takes longer than searching all of them, and is felt."""
         n = self.dataset.n
         sets = sum(comb(n, size) for size in range(most + 2))
-        return n * self.dataset.rows > _FELT and sets < _SETS_A_VARIABLE * n
+        cells = n * self.dataset.stored_rows
+        if cells <= _FELT or sets >= _SETS_A_VARIABLE * n:
+            return False
+        # equal rows are merged
+        return not have_many_equal(self.dataset.codes, _FELT / cells)
 
     def _growth(self, width: int) -> Growth:
         """Return the search that grows sets, with no limit of parents but prior knowledge's."""
@@ -144,17 +167,24 @@ class GrownStage:
             stamp,
             width=width,
             seed=self.settings.seed,
-            start=self.network,
+            start=None if self.moves is not None else self.network,  # seed and moves decide alone
             workers=search.score.fitting(self.workers),
             interrupt=self.interrupt,
-            on_progress=self.on_progress,
+            on_progress=self._show,
             on_network=self._better,
         )
 
     def _until(self, seconds: float) -> Callable[[], float]:
-        """Return a clock of the seconds that are left, counted from the beginning of the stage."""
-        end = self._began + seconds
+        """Return a clock of the seconds that are left, counted from the beginning of the limit."""
+        end = self._limited_from + seconds
         return lambda: end - time.perf_counter()
+
+    def _show(self, progress: Progress) -> None:
+        """Report progress: with a time limit it runs with the time."""
+        if self._latest < inf:
+            done = min(time.perf_counter() - self._limited_from, self._latest)
+            progress = progress._replace(done=done, total=self._latest)
+        self.on_progress(progress)
 
     def _most_parents(self) -> int:
         """Return the most parents whose sets can all be searched in time; 0 if below 2."""
@@ -178,8 +208,7 @@ class GrownStage:
 
     def _identify(self, most: int) -> Candidates | None:
         """Return all candidate sets of at most so many parents; None if interrupted or late."""
-        limit = self.settings.time_limit
-        left = self._until(inf if limit is None else _LAST_SHARE * limit)
+        left = self._until(self._latest)
         with self.interrupt.listening():
             return identify_until(
                 lambda: self._pressed() or left() <= 0.0,
@@ -197,7 +226,7 @@ class GrownStage:
     def _better(self, network: Network, score: float) -> None:
         """Keep a better network."""
         self.network = network
-        self.trace.append((time.perf_counter() - self._began, score))
+        self.trace.append((time.perf_counter() - self._entered, score))
         self._keep()
 
     def _keep(self, *, force: bool = False) -> None:

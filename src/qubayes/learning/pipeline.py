@@ -315,16 +315,16 @@ class _Pipeline:
 
     @property
     def grows(self) -> bool:
-        """Whether parent sets are grown, as no number of parents is given and time is limited."""
+        """Whether parent sets are grown, as no number of parents is given."""
         settings = self.settings
-        by_clock = settings.solver_name in ("auto", "anneal") and settings.moves is None
-        return self.free and by_clock and not settings.ancestors
+        anneals = settings.solver_name in ("auto", "anneal")
+        return self.free and anneals and not settings.ancestors
 
     def grow(self, dataset: Dataset) -> Candidates:
         """Return grown parent sets, with all sets of at most m parents if these fit the time."""
         kept = self.folder.file("first.json")
         stage = GrownStage(
-            dataset, self.settings, self.workers, self.interrupt, self.on_progress, kept
+            dataset, self.settings, self.workers, self.interrupt, self.on_progress, kept, self.began
         )
         inputs = {"data": dataset.checksum, "settings": facts(self.settings)}
         with self._timed("candidates"):
@@ -436,6 +436,8 @@ class _Pipeline:
     def limits_left(self) -> Limits:
         """The limits of the solver, or of the list of networks, less the time of earlier stages."""
         limits = self.settings.limits
+        if limits.moves is not None and self.first is not None and self.first.moves is not None:
+            limits = replace(limits, moves=limits.moves - self.first.moves)
         if self.settings.time_limit is None or limits.seconds is None:
             return limits
         spent = time.perf_counter() - self.began

@@ -6,8 +6,8 @@
    partners from among all variables in the first rounds. Beams get wider once a round brings
    nothing new.
 
-Rounds are counted in moves, so the result depends on the seed alone unless a limit of time ends
-them. Nothing is proved."""
+Rounds are counted in moves, so the result depends on the seed and the number of moves alone unless
+a limit of time ends them. Nothing is proved."""
 
 import math
 from collections.abc import Callable
@@ -28,6 +28,7 @@ _FIRST_MOVES = 10  # for each variable, of annealing over single parents
 _MOVES = 50  # for each variable, of the first round of annealing
 _MORE = 1.3  # times as many moves in each round
 _PARTNER_ROUNDS = (1, 2, 3)  # rounds that look for partners among all variables
+_FOR_ANNEALING = 0.3  # of the time that is left, when sets are grown
 _SINGLES = 10  # best single parents whose partners are looked for in the first of these rounds,
 _LEAST_SINGLES = 2  # fewer with more than _MANY variables, since their number squared is scanned
 _MANY = 1000
@@ -66,24 +67,42 @@ class Growth:
         self.finished = False
         self._names, self._stamp = names, stamp
         self._width, self._narrow = width, NARROW
-        self._seed, self._round = seed, 0
+        self._seed = seed
+        self._round = -1  # pairs and first beams come before round 0
+        self._steps: list[Callable[[], bool]] = []  # of growing, left of this round
+        self._better = False  # a better network was found in this round
+        self._before = 0  # known sets at the beginning of this round
+        self._reserved = 0.0  # seconds at the end that are for annealing
+        self._moves_left = math.inf
         self._start = start
         self._workers = (workers or Workers()).here
         self._interrupt = Interrupt() if interrupt is None else interrupt
         self._on_progress, self._on_network = on_progress, on_network
         self._left: Callable[[], float] = lambda: math.inf
         self._sets = Growing(
-            engine, allowed, seed=seed, workers=workers or Workers(), stop=lambda: self._over
+            engine,
+            allowed,
+            seed=seed,
+            workers=workers or Workers(),
+            stop=lambda: self._grown_enough,
+            on_done=self._report,
         )
 
     @property
     def _over(self) -> bool:
         """Whether this run of the search is to end."""
-        return bool(self._interrupt) or self._left() <= 0.0
+        return bool(self._interrupt) or self._left() <= 0.0 or self._moves_left <= 0
 
-    def run(self, left: Callable[[], float] = lambda: math.inf) -> None:
-        """Search until no seconds are `left`, Ctrl-C was pressed, or nothing new is found."""
-        self._left = left
+    @property
+    def _grown_enough(self) -> bool:
+        """Whether growing is to end for now: the rest of the time is for annealing."""
+        return bool(self._interrupt) or self._left() <= self._reserved
+
+    def run(self, left: Callable[[], float] = lambda: math.inf, moves: float = math.inf) -> None:
+        """Search until no seconds are `left`, Ctrl-C was pressed, or nothing new is found.
+
+        With a number of `moves` of the annealing, also once these are used up."""
+        self._left, self._moves_left = left, moves
         with self._interrupt.listening():
             if self.network is None:
                 self._begin()
@@ -102,8 +121,7 @@ class Growth:
 
     def _begin(self) -> None:
         """Score all pairs; search the best network of at most one parent, or use the given one."""
-        n = len(self._names)
-        self._report(f"scoring all pairs of {n:,} variables")
+        self._report()
         self._sets.start()
         if self._start is not None:
             order = [self._start.names.index(name) for name in self._names]
@@ -111,27 +129,55 @@ class Growth:
             parents = [[place[p] for p in self._start.parents[vertex]] for vertex in order]
             self._sets.include(parents)
         self._anneal(_FIRST_MOVES, self._start)
-        self._sets.beam(self._narrow)
+        self._steps = [lambda: self._sets.beam(self._narrow)]
 
     def _do_round(self) -> None:
-        """Anneal over the known sets, and grow new ones."""
-        better = self._anneal(_MOVES * _MORE**self._round, self.network)
-        before = self._sets.total
+        """Grow new sets, and anneal over all that are known; a later call ends an unfinished round.
+
+        The new sets of a round depend on the network before it."""
+        grown = self._grow()
+        if grown and self._round >= 0:
+            self._judge_round()
+            grown = self._grow()
+        if not grown or self.finished:
+            self._anneal_again()
+            return
+        self._round += 1
+        self._better = False
+        self._anneal_again()
+        self._before = self._sets.total
         parents = [] if self.network is None else self.network.parents
         if self._round in _PARTNER_ROUNDS:
-            first = self._round == _PARTNER_ROUNDS[0]
-            self._sets.find_partners(parents, self._singles if first else 0)
-            self._sets.beam(self._narrow)
-        self._sets.around(parents)
-        self._round += 1
-        looked = self._round > _PARTNER_ROUNDS[-1]
-        if better or self._sets.total > before or not looked or self._over:
+            singles = self._singles if self._round == _PARTNER_ROUNDS[0] else 0
+            self._steps.append(lambda: self._sets.find_partners(parents, singles))
+            self._steps.append(lambda: self._sets.beam(self._narrow))
+        self._steps.append(lambda: self._sets.around(parents))
+
+    def _grow(self) -> bool:
+        """Do the steps that are left of a round; return whether all are done."""
+        left = self._left()
+        self._reserved = _FOR_ANNEALING * left if left < math.inf else 0.0
+        while self._steps:
+            if self._grown_enough or not self._steps[0]():
+                return False
+            del self._steps[0]
+        return True
+
+    def _judge_round(self) -> None:
+        """Grow wider beams, or end the search, if a round brought nothing new."""
+        if self._better or self._sets.total > self._before or self._round < _PARTNER_ROUNDS[-1]:
             return
         if self._narrow >= self._width:
             self.finished = True
             return
         self._narrow = min(4 * self._narrow, self._width)
-        self._sets.beam(self._narrow, patience=2)
+        self._steps.append(lambda: self._sets.beam(self._narrow, patience=2))
+
+    def _anneal_again(self) -> None:
+        """Anneal over the known sets, unless the search is over."""
+        if not self._over and not self.finished:
+            moves = _MOVES * _MORE ** max(self._round, 0)
+            self._better = self._anneal(moves, self.network) or self._better
 
     @property
     def _singles(self) -> int:
@@ -143,7 +189,9 @@ class Growth:
         """Anneal over the known sets; return whether a better network was found."""
         left = self._left()
         seconds = None if left == math.inf else max(left, 0.0)
-        limits = Limits(seconds, int(moves_each * len(self._names)), self._seed + self._round)
+        moves = int(min(moves_each * len(self._names), self._moves_left))
+        self._moves_left -= moves
+        limits = Limits(seconds, moves, self._seed + max(self._round, 0))
         found = solve(
             self._sets.candidates(self._names, self._stamp),
             "anneal",
@@ -158,9 +206,14 @@ class Growth:
             self.network = found.network
             self.score = found.score
             self._on_network(found.network, found.score)
-        self._report(f"score {self.score:,.3f}, {self._sets.total:,} parent sets")
+        self._report()
         return first or gain > 1e-9 * max(1.0, abs(self.score))
 
-    def _report(self, note: str) -> None:
-        """Report progress, of which no end is known."""
-        self._on_progress(Progress("network", 0.0, 1.0, note))
+    def _report(self) -> None:
+        """Report the rounds that are done, of which no end is known."""
+        if self.network is None:
+            note = f"scoring all pairs of {len(self._names):,} variables"
+        else:
+            sets = f"{self._sets.total:,} parent sets"
+            note = f"round {self._round + 1}, score {self.score:,.3f}, {sets}"
+        self._on_progress(Progress("network", max(self._round, 0), 0.0, note))
