@@ -46,3 +46,30 @@ def tables_of_numbers(draw):
     for v in range(1, n):
         rows[:, v] += random.normal() * rows[:, random.integers(0, v)]
     return table_of_numbers(rows * 10.0 ** random.integers(-3, 4, n) + random.normal(size=n))
+
+
+@st.composite
+def mixed_tables(draw):
+    """Tables of numbers and states; the means of numbers, and their weights, differ by state."""
+    n = draw(st.integers(2, 6))
+    count = draw(st.integers(20, 60))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    is_number = draw(st.permutations([True, False, *(random.random(n - 2) < 0.5)]))
+    codes = np.zeros((n, count), np.uint8)
+    states, numbers = [], {}
+    names = tuple("abcdefghij"[:n])
+    for v, name in enumerate(names):
+        other = int(random.integers(0, v + 1))
+        if not is_number[v]:
+            arity = int(random.integers(1, 4))
+            source = codes[other] if random.random() < 0.7 else random.integers(0, 9, count)
+            codes[v] = np.where(random.random(count) < 0.3, random.integers(0, 9, count), source)
+            codes[v] %= arity
+            states.append(tuple(str(s) for s in range(arity + int(random.random() < 0.3))))
+            continue
+        cells = random.normal(size=count) + random.normal(size=9)[codes[other]]
+        if names[other] in numbers:
+            cells += random.normal() * numbers[names[other]]
+        numbers[name] = cells * 10.0 ** random.integers(-2, 3)
+        states.append(())
+    return Dataset(names, tuple(states), codes, numbers=numbers)

@@ -13,10 +13,14 @@ from qubayes.network import fit
 from qubayes.scores import ENGINES, Score, local_score
 from qubayes.search import Growth
 from reference.scores import defined
-from strategies import datasets, tables_of_numbers
+from strategies import datasets, mixed_tables, tables_of_numbers
 
 # random tables of each kind of columns
-TABLES = {"discrete": datasets(max_rows=40), "continuous": tables_of_numbers()}
+TABLES = {
+    "discrete": datasets(max_rows=40),
+    "continuous": tables_of_numbers(),
+    "mixed": mixed_tables(),
+}
 PAIRS = [(entry.kind, name) for entry in ENGINES for name in entry.names]
 EXACT = {"rel": 1e-9, "abs": 1e-8}
 every_score = pytest.mark.parametrize(("kind", "name"), PAIRS, ids=" ".join)

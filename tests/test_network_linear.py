@@ -159,8 +159,8 @@ def test_columns_of_states_and_of_numbers():
     with pytest.raises(DataError, match="column 'x0' holds numbers, and the network has states"):
         fit(states, table(np.random.default_rng(0).normal(size=(9, 2))))
     mixed = Dataset(("a", "b"), ((), ("x", "y")), codes, numbers={"a": codes[0] * 1.5})
-    with pytest.raises(QubayesError, match="'a' is continuous and other variables have states"):
-        fit(Network(("a", "b"), ((), ())), mixed)
+    both = fit(Network(("a", "b"), ((), ())), mixed)
+    assert both.is_mixed and both.tables[0].intercept == pytest.approx(1.5)
     assert fit(Network(("a",), ((),)), mixed).linears[0].intercept == pytest.approx(1.5)
     assert fit(Network(("b",), ((),)), mixed).tables[0].tolist() == [0.5, 0.5]
 

@@ -7,17 +7,21 @@ from math import log, pi
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from qubayes import FormatError, QubayesError
 from qubayes.network import (
     ByState,
     Linear,
     Network,
+    fit,
     log_likelihood,
     read_network,
     sample_dataset,
     write_network,
 )
+from strategies import mixed_tables
 
 # Diet and sex of a bear; its weight, and the length of its tracks.
 BEAR = Network(
@@ -181,3 +185,51 @@ def test_broken_files_give_one_line(tmp_path, changes, words):
     with pytest.raises(FormatError, match=words) as raised:
         read_network(path)
     assert "\n" not in str(raised.value)
+
+
+def test_a_sample_of_a_network_gives_its_parameters_back():
+    drawn = sample_dataset(BEAR, 200_000, seed=3)
+    again = fit(replace(BEAR, tables=None), drawn)
+    assert again.tables[0] == pytest.approx(BEAR.tables[0], abs=0.01)
+    for found, true in zip(again.tables[2:], BEAR.tables[2:], strict=True):
+        assert found.intercepts == pytest.approx(true.intercepts, abs=0.4)
+        assert found.weights == pytest.approx(true.weights, abs=0.01)
+        assert found.deviations == pytest.approx(true.deviations, rel=0.02)
+    assert fit(Network(BEAR.names, BEAR.parents), drawn, "bic").tables[3] == again.tables[3]
+
+
+@given(mixed_tables(), st.integers(0, 2**32 - 1))
+def test_fitted_parameters_are_those_of_the_score(dataset, seed):
+    """The score of maximum likelihood is that of the fitted regressions, less the prior row."""
+    random = np.random.default_rng(seed)
+    child = int(random.choice([v for v in range(dataset.n) if not dataset.states[v]]))
+    others = [v for v in range(dataset.n) if v != child and random.random() < 0.6]
+    parents = tuple(tuple(others) if v == child else () for v in range(dataset.n))
+    fitted = fit(Network(dataset.names, parents), dataset, "ml")
+    weight = fitted.tables[child]
+    discrete, continuous = fitted.split_parents(child)
+    cells = np.array([dataset.numbers[dataset.names[v]] for v in (*continuous, child)])
+    whole = np.cov(cells, bias=True).reshape(len(cells), -1)
+    if not discrete:
+        assert isinstance(weight, Linear)
+        return
+    assert isinstance(weight, ByState)
+    labels = [tuple(row) for row in dataset.codes[list(discrete)].T.tolist()]
+    parts = {at: cells[:, [label == at for label in labels]] for at in set(labels)}
+    centred = {at: part - part.mean(axis=1, keepdims=True) for at, part in parts.items()}
+    within = sum(part @ part.T for part in centred.values()) / dataset.rows
+    prior = 0.9 * within + 0.1 * whole
+    for at in np.ndindex(weight.arities):
+        mean, joint, count = cells.mean(axis=1), whole, 1
+        if at in parts:
+            mean, count = parts[at].mean(axis=1), parts[at].shape[1] + 1
+            joint = centred[at] @ centred[at].T + prior
+        slopes = np.linalg.solve(joint[:-1, :-1], joint[:-1, -1])
+        left = (joint[-1, -1] - slopes @ joint[:-1, -1]) / count
+        linear = weight[at]
+        scale = np.abs(cells[-1]).max()
+        assert linear.weights == pytest.approx(slopes, rel=1e-6, abs=1e-6 * scale)
+        assert linear.intercept == pytest.approx(
+            mean[-1] - slopes @ mean[:-1], rel=1e-6, abs=1e-6 * scale
+        )
+        assert linear.deviation == pytest.approx(np.sqrt(left), rel=1e-6)

@@ -7,7 +7,7 @@ from .candidates import Candidates, Stamp, example, tolerance
 from .forecast import Forecast, forecasts, largest_that_fits
 from .growing import Growing
 from .identify import CandidateSearch, fingerprint, identify, identify_until, stamp_of
-from .knowledge import Knowledge, read_knowledge
+from .knowledge import Knowledge, allowed_for, read_knowledge
 from .prune import prune, restrict, with_larger
 from .slack import SLACK, SlackSets, slack_sets
 
@@ -23,6 +23,7 @@ __all__ = [
     "SlackSets",
     "Stamp",
     "affordable",
+    "allowed_for",
     "check_output",
     "example",
     "fingerprint",

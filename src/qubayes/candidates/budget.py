@@ -18,6 +18,7 @@ from .forecast import WHOLE, Forecast, forecasts, table_bytes
 from .identify import CandidateSearch, checked, too_many_sets
 from .moments import PAIR_SECONDS, pairs_of
 from .own_sets import CALLS_TO_FORECAST, calls_of
+from .parts import seconds_of
 
 # Sets times rows: a search of less takes a few minutes at most.
 _WORK_TO_FORECAST = 2 * 10**11
@@ -182,6 +183,8 @@ def is_large(dataset: Dataset, search: CandidateSearch, limit: float) -> bool:
     if dataset.kind == "continuous":
         pairs = sum(pairs_of(n, size) for size in range(1, m + 1))
         return PAIR_SECONDS * pairs >= min(_SECONDS_TO_FORECAST, max(limit, 1.0))
+    if dataset.kind == "mixed":
+        return seconds_of(dataset, m) >= min(_SECONDS_TO_FORECAST, max(limit, 1.0))
     if kept is None:
         sets = sum(comb(n, size) for size in range(m + 2))
     else:

@@ -22,6 +22,7 @@ from ..foundation.workers import Workers, run
 from .by_extensions import FAMILY_SECONDS, bytes_of_child, families_of
 from .candidates import Candidates
 from .identify import CandidateSearch, assemble, checked, first_level, sets_per_block
+from .knowledge import allowed_for
 from .levels import (
     Level,
     bounds_pay,
@@ -34,6 +35,7 @@ from .levels import (
 )
 from .moments import PAIR_SECONDS, bytes_of_tables, pairs_of, prepare, scan_sizes
 from .own_sets import SET_BYTES, calls_of, seconds_of_calls
+from .parts import bytes_of_parts, scan_parts, seconds_of
 from .scanning import Above, Block
 from .screening import (
     best_parents,
@@ -124,6 +126,8 @@ def forecasts(
     predicted = _among_all if search.possible_parents is None else _among_some
     if dataset.kind == "continuous":
         predicted = _among_numbers
+    if dataset.kind == "mixed":
+        predicted = _among_parts
     if not dataset.is_plain:
         predicted = _by_extensions
     if search.score.function is not None:
@@ -162,6 +166,8 @@ def table_bytes(dataset: Dataset, max_parents: int) -> int:
         return max(bytes_of_child(n, m) for m in range(max_parents + 1))
     if dataset.kind == "continuous":
         return bytes_of_tables(n, max_parents)
+    if dataset.kind == "mixed":
+        return bytes_of_parts(dataset, max_parents)
     return max((_table_bytes(n, m) for m in range(1, max_parents + 1)), default=0)
 
 
@@ -405,7 +411,7 @@ def _among_numbers(
     runs = 0  # the largest size that is run
     while runs < most and PAIR_SECONDS * _pairs(n, runs + 1) <= longest * workers.here.count:
         runs += 1
-    allowed = search.knowledge.resolve(dataset.names, most)
+    allowed = allowed_for(dataset, search.score, search.knowledge, most)
     blocks: list[Block] = []
     counts = [0.0] * (most + 1)
     seconds = [0.0] * (most + 1)
@@ -428,6 +434,38 @@ def _among_numbers(
         rate = counts[m - 1] / counts[m - 2] if m > 1 and counts[m - 2] else float(n)
         counts[m] = min(rate * counts[m - 1], float(pairs_of(n, m)))
         yield _Cost(pace * _pairs(n, m), sum(counts[1 : m + 1]), "extrapolated", None)
+
+
+def _among_parts(
+    dataset: Dataset,
+    search: CandidateSearch,
+    workers: Workers,
+    load: Load,
+    longest: float,
+    on_progress: OnProgress,
+) -> Iterator[_Cost]:
+    """Yield the costs of the searches among numbers and states with at most 1, 2, ... parents.
+
+    Those that are predicted to take `longest` seconds are run; then the number of candidate sets
+    grows as it did between the last two sizes."""
+    from ..scores.mixed import Mixed  # tables of one kind do without
+
+    engine = Mixed(dataset, search.score)
+    counts = [float(dataset.n)]
+    for m in range(1, search.max_parents + 1):
+        on_progress(Progress("forecast", m, search.max_parents, f"at most {m} parents"))
+        seconds = seconds_of(dataset, m)
+        if seconds <= longest:
+            began = time.perf_counter()
+            allowed = allowed_for(dataset, search.score, search.knowledge, m)
+            steps = list(scan_parts(engine, allowed, m, workers))
+            blocks = [block for found in steps for block in found.blocks]
+            counts.append(float(sum(len(block.scores) for block in blocks)))
+            yield _Cost(time.perf_counter() - began, counts[-1] - dataset.n, "measured", blocks)
+            continue
+        rate = counts[-1] / counts[-2] if len(counts) > 1 else float(dataset.n)
+        counts.append(min(rate * counts[-1], float(families_of(dataset.n, m))))
+        yield _Cost(seconds, counts[-1], "extrapolated", None)
 
 
 def _by_extensions(

@@ -19,7 +19,7 @@ from .by_extensions import blocks_of_child
 from .candidates import Candidates, Stamp, in_order
 from .checkpoint import Checkpoint
 from .counting import check_rows, prepare_rows
-from .knowledge import Knowledge, refuse_ancestors
+from .knowledge import Knowledge, allowed_for, refuse_ancestors
 from .levels import (
     Level,
     make_above,
@@ -35,6 +35,7 @@ from .levels import (
 )
 from .moments import prepare, scan_sizes
 from .own_sets import score_all_sets
+from .parts import scan_parts, steps_of
 from .prune import with_order
 from .scanning import Above, Block
 from .screening import candidates_of_child, possible_parents
@@ -124,6 +125,8 @@ def identify_until(
             steps = _by_extensions(dataset, search, joined)
         elif dataset.kind == "continuous":
             steps = _by_size(dataset, search, joined)
+        elif dataset.kind == "mixed":
+            steps = _by_parts(dataset, search, joined)
         elif search.possible_parents is None:
             steps = _by_level(dataset, search, joined, checkpoint, resume=resume)
         else:
@@ -193,7 +196,7 @@ def _by_level(
 def _by_size(dataset: Dataset, search: CandidateSearch, workers: Workers) -> Steps:
     """Yield the sets of continuous variables of one size after the other."""
     most = search.max_parents
-    allowed = search.knowledge.resolve(dataset.names, most)
+    allowed = allowed_for(dataset, search.score, search.knowledge, most)
     total = sum(comb(dataset.n, size) for size in range(1, most + 1))
     done = 0
     problem = prepare(dataset, search.score, allowed, most)
@@ -204,10 +207,25 @@ def _by_size(dataset: Dataset, search: CandidateSearch, workers: Workers) -> Ste
             yield Progress("candidates", done, total, note), [found.block]
 
 
+def _by_parts(dataset: Dataset, search: CandidateSearch, workers: Workers) -> Steps:
+    """Yield the sets of a table of numbers and states, one set of discrete parents at a time."""
+    from ..scores.mixed import Mixed  # tables of one kind do without
+
+    most = search.max_parents
+    allowed = allowed_for(dataset, search.score, search.knowledge, most)
+    total = steps_of(dataset, most)
+    done = 0
+    with closing(scan_parts(Mixed(dataset, search.score), allowed, most, workers)) as parts:
+        for found in parts:
+            done += found.steps
+            note = f"{done:,} of {total:,} splits of the rows"
+            yield Progress("candidates", done, total, note), found.blocks
+
+
 def _by_extensions(dataset: Dataset, search: CandidateSearch, workers: Workers) -> Steps:
     """Yield the sets of one variable after the other, scored by an engine."""
     n = dataset.n
-    allowed = search.knowledge.resolve(dataset.names, search.max_parents)
+    allowed = allowed_for(dataset, search.score, search.knowledge, search.max_parents)
     shared = (search.score.engine(dataset), allowed)
     with closing(run(blocks_of_child, shared, list(range(n)), workers)) as tasks:
         for done, (_, found) in enumerate(tasks, 1):
@@ -218,7 +236,7 @@ def _by_child(dataset: Dataset, search: CandidateSearch, workers: Workers) -> St
     """Yield the sets among the possible parents of one variable after the other."""
     n = dataset.n
     most = search.possible_parents or 0
-    allowed = search.knowledge.resolve(dataset.names, search.max_parents)
+    allowed = allowed_for(dataset, search.score, search.knowledge, search.max_parents)
     yield Progress("candidates", 0, n, f"scoring all pairs of {n:,} variables"), []
     kept = possible_parents(dataset, search.score, allowed, most, workers)
     shared = (dataset, search.score, allowed, kept)
@@ -269,7 +287,7 @@ def checked(dataset: Dataset, search: CandidateSearch) -> CandidateSearch:
             " cells and experiments; leave it out, and for many columns the number of parents, too:"
             " then sets are grown among all"
         )
-    if dataset.kind == "continuous":
+    if dataset.kind != "discrete":
         return _checked_numbers(dataset, search)
     check_rows(dataset)
     n = dataset.n if search.possible_parents is None else search.possible_parents + 1
@@ -321,6 +339,10 @@ def _checked_numbers(dataset: Dataset, search: CandidateSearch) -> CandidateSear
         )
     if dataset.is_plain:
         check_independent(dataset)
+    if dataset.kind == "mixed":
+        check_rows(dataset)
+        widest = np.argsort(dataset.arities, kind="stable")[::-1]
+        check_joint_states(dataset, widest[: most + 1].tolist())
     return search
 
 
@@ -332,7 +354,7 @@ def too_many_sets(n: int, max_parents: int) -> bool:
 def first_level(dataset: Dataset, search: CandidateSearch) -> Level:
     """Return level 1 of the search."""
     rows = prepare_rows(dataset)
-    allowed = search.knowledge.resolve(dataset.names, search.max_parents)
+    allowed = allowed_for(dataset, search.score, search.knowledge, search.max_parents)
     rule = prepare_rule(dataset, rows, search.score, allowed.required)
     return start_level(rows, rule, prepare_constraints(allowed), search.max_parents + 1)
 
@@ -423,4 +445,6 @@ def assemble(dataset: Dataset, search: CandidateSearch, blocks: list[Block]) -> 
         scores=np.concatenate([block.scores for block in blocks]),
         stamp=stamp_of(dataset, search),
     )
-    return with_order(found, search.knowledge.resolve(dataset.names, search.max_parents).before)
+    return with_order(
+        found, allowed_for(dataset, search.score, search.knowledge, search.max_parents).before
+    )

@@ -36,11 +36,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..data.dataset import Dataset
 from ..foundation.arrays import Bools, Floats
-from ..foundation.errors import ConstraintError, FormatError
+from ..foundation.errors import ConstraintError, FormatError, option
 from ..foundation.families import VertexSet
 from ..foundation.files import read_bytes, shown
 from ..foundation.graph import cycle_path, find_cycle, reachable
+from ..scores import Score
 
 Edge = tuple[str, str]  # (parent, child)
 
@@ -226,6 +228,30 @@ class Knowledge:
                     f"the required edge {_arrow(edge)} lies inside tier {parent}, where "
                     "forbid_within_tiers allows none; remove the edge or change the tiers"
                 )
+
+
+def allowed_for(dataset: Dataset, score: Score, knowledge: Knowledge, most: int) -> Allowed:
+    """Return the parent sets that prior knowledge and the kinds of the columns allow.
+
+    A continuous parent of a discrete variable is never allowed, and may not be required, unless a
+    function of the user is the score."""
+    found = knowledge.resolve(dataset.names, most)
+    if dataset.kind != "mixed" or score.function is not None:
+        return found
+    numbers = [v for v, states in enumerate(dataset.states) if not states]
+    excluded = list(found.excluded)
+    for child, states in enumerate(dataset.states):
+        if not states:
+            continue
+        if wrong := set(found.required[child]).intersection(numbers):
+            number, state = dataset.names[min(wrong)], dataset.names[child]
+            raise ConstraintError(
+                f"the edge {number} -> {state} is required, and no number can be a parent of"
+                f" states; require {state} -> {number}, or cut the column with"
+                f" {option('bins', {number: 3})}"
+            )
+        excluded[child] = tuple(sorted({*excluded[child], *numbers}))
+    return found._replace(excluded=tuple(excluded))
 
 
 def _second_to_first(pairs: Sequence[Edge], index: Mapping[str, int]) -> list[set[int]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..candidates import (
     Candidates,
+    allowed_for,
     identify_until,
     is_large,
     most_parents,
@@ -163,7 +164,7 @@ class GrownStage:
         return Growth(
             LimitedTables(engine, self.dataset.arities, self.settings.max_table),
             names,
-            search.knowledge.resolve(names, self.dataset.n - 1),
+            allowed_for(self.dataset, search.score, search.knowledge, self.dataset.n - 1),
             stamp,
             width=width,
             seed=self.settings.seed,

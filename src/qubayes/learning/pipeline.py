@@ -16,6 +16,7 @@ from ..candidates import (
     Candidates,
     Knowledge,
     affordable,
+    allowed_for,
     fingerprint,
     identify,
     read_candidates,
@@ -237,7 +238,8 @@ class _Pipeline:
         self.inputs = fingerprint(dataset, self.settings.search)
         # raises for contradictions that the search would not meet
         if self.settings.knowledge is not None:
-            self.settings.knowledge.resolve(dataset.names, self.settings.search.max_parents)
+            search = self.settings.search
+            allowed_for(dataset, search.score, self.settings.knowledge, search.max_parents)
         candidates = self.grow(dataset) if self.grows else self.find_candidates(dataset)
         with self.interrupt.listening():
             learned = self.search(dataset, candidates, source)

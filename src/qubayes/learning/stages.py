@@ -45,13 +45,24 @@ _SETS_FOR_BITS = 100_000  # candidates; a QUBO of more is not made just to count
 
 def say_score_of_numbers(dataset: Dataset, score: Score) -> None:
     """Log which columns are numbers, and their score; raise if one is redundant."""
-    if dataset.kind == "continuous" and score.function is None:
-        if dataset.is_plain:
-            check_independent(dataset)
+    if dataset.kind == "discrete" or score.function is not None:
+        return
+    if dataset.is_plain:
+        check_independent(dataset)
+    name = score.on(dataset).name
+    numbers = len(dataset.numbers)
+    cut = option("bins", ADVISED_BINS)
+    if dataset.kind == "continuous":
         log.warning(
             "%d continuous columns: Gaussian score %s; %s cuts them into intervals",
-            *(dataset.n, score.on(dataset).name, option("bins", ADVISED_BINS)),
+            *(numbers, name, cut),
         )
+        return
+    log.warning(
+        "%d continuous and %d discrete columns: score %s of regressions by state, and no number is"
+        " a parent of a state; %s cuts the numbers into intervals",
+        *(numbers, dataset.n - numbers, name, cut),
+    )
 
 
 def read_for_search(data: Any, reading: ReadSettings | None) -> Dataset:

@@ -6,9 +6,10 @@ from math import log, pi
 
 import numpy as np
 
-from ..foundation.arrays import AnyArray, Floats, frozen
+from ..foundation.arrays import AnyArray, Floats, Ints, frozen
 from ..foundation.errors import QubayesError
-from .linear import Linear
+from ..scores import PRIOR, Prior, covariances_of, shrunken
+from .linear import Linear, fit_linear
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,14 +100,73 @@ class ByState:
         found: Floats = self.intercepts[cells] + np.einsum("rk,kr->r", self.weights[cells], numbers)
         return found
 
-    def log_likelihood(self, cells: Floats, codes: Sequence[AnyArray], numbers: Floats) -> float:
-        """Return the log density of the cells of the variable given those of its parents."""
+    def log_likelihood(
+        self,
+        cells: Floats,
+        codes: Sequence[AnyArray],
+        numbers: Floats,
+        times: Ints | None = None,
+    ) -> float:
+        """Return the log density of the cells of the variable given those of its parents.
+
+        With `times` each row counts that often."""
         deviations = self.deviations[tuple(codes)]
         errors = (cells - self.mean(codes, numbers)) / deviations
-        constant = 0.5 * len(cells) * log(2.0 * pi) + float(np.log(deviations).sum())
-        return float(-constant - 0.5 * (errors @ errors))
+        densities = -0.5 * log(2.0 * pi) - np.log(deviations) - 0.5 * errors * errors
+        return float(densities.sum() if times is None else densities @ times)
+
+    def changed(
+        self, places: Ints, intercepts: Floats, weights: Floats, deviations: Floats
+    ) -> "ByState":
+        """Return the parameters with others at these places, in the order of iteration."""
+        arrays = []
+        for old, new in (
+            (self.intercepts, intercepts),
+            (self.weights, weights),
+            (self.deviations, deviations),
+        ):
+            array = old.copy()
+            array.reshape(self.intercepts.size, *new.shape[1:])[places] = new
+            arrays.append(array)
+        return ByState(*arrays)
 
     def reordered(self, axes: Sequence[int], order: Sequence[int]) -> "ByState":
         """Return the same parameters for discrete and continuous parents in these orders."""
         weights = self.weights.transpose([*axes, len(axes)])[..., list(order)]
         return ByState(self.intercepts.transpose(axes), weights, self.deviations.transpose(axes))
+
+
+def fit_by_state(
+    cells: Floats,
+    codes: Sequence[AnyArray],
+    arities: Sequence[int],
+    names: Sequence[str],
+    times: Ints | None = None,
+    prior: Prior = PRIOR,
+) -> ByState:
+    """Return the parameters of the last row of `cells`, (family, rows), by discrete parents.
+
+    They are those of the covariances that the score of a mixed table takes (`scores/parts.py`): a
+    row that is like the other parts is added to each. Combinations of states that do not occur get
+    the regression of the whole table. With `times` each row counts that often."""
+    shape = tuple(arities)
+    common = fit_linear(cells, len(cells) - 1, range(len(cells) - 1), names, times)
+    means = np.average(cells, axis=1, weights=times)
+    deviations = np.sqrt(np.average((cells - means[:, None]) ** 2, axis=1, weights=times))
+    scaled = (cells - means[:, None]) / deviations[:, None]
+    joint = np.ravel_multi_index([np.asarray(column, np.int64) for column in codes], shape)
+    present, labels = np.unique(joint, return_inverse=True)
+    counts, centres, covariances = covariances_of(scaled, labels.reshape(-1), times)
+    whole = covariances_of(scaled, np.zeros(len(joint), np.int64), times)[2][0]
+    matrices, _ = shrunken(counts, covariances, whole, prior)
+    slopes = np.linalg.solve(matrices[:, :-1, :-1], matrices[:, :-1, -1:])[..., 0]
+    left = matrices[:, -1, -1] - np.einsum("jp,jp->j", slopes, matrices[:, :-1, -1])
+    weights = slopes * deviations[-1] / deviations[:-1]
+    centres = means + centres * deviations
+    intercepts = centres[:, -1] - np.einsum("jp,jp->j", weights, centres[:, :-1])
+    found = ByState(
+        np.full(shape, common.intercept),
+        np.broadcast_to(common.weights, (*shape, len(common.weights))),
+        np.full(shape, common.deviation),
+    )
+    return found.changed(present, intercepts, weights, np.sqrt(left) * deviations[-1])

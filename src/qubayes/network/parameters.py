@@ -13,9 +13,9 @@ from ..data.spelling import plain_spelling
 from ..foundation.arrays import AnyArray, Bools, Floats, Ints, frozen
 from ..foundation.errors import DataError, SettingError, TooLargeError, option, some
 from ..scores import DECLARED, EACH, Score
-from .by_state import ByState
+from .by_state import ByState, fit_by_state
 from .linear import Linear, fit_linear, linear_of_moments
-from .network import Network
+from .network import Network, Parameters
 from .network_files import read_network
 
 # 800 MB of probabilities. Checked before anything is allocated: ten parents of ten states already
@@ -42,8 +42,9 @@ def fit(
     "ml", `loglik`, `aic` and `bic` relative frequencies. Where both data and prior are silent (a
     parent state that was never seen) the states are equally likely. A continuous variable has a
     `Linear`, by least squares with every score; its deviation is the one of maximum likelihood,
-    which divides by the number of rows. States are the network's, or the data's if it declares
-    none. How the data are read is said by `reading`, or by its fields by name
+    which divides by the number of rows. With discrete parents it has a `ByState`: a `Linear` for
+    each of their states, with a row of prior in each. States are the network's, or the data's if
+    it declares none. How the data are read is said by `reading`, or by its fields by name
     (`missing="drop"`).
 
     >>> from qubayes.data import read
@@ -62,16 +63,12 @@ def fit(
     if network.states is None:
         network = replace(network, states=tuple(dataset.states[column] for column in columns))
     network.check_parents_of_states()
-    if network.is_mixed:
-        name = network.names[(network.states or ()).index(())]
-        raise DataError(
-            f"{name!r} is continuous and other variables have states; cut the continuous ones with"
-            f" {option('bins', 3)}"
-        )
     if network.is_continuous:
         return _fit_linears(network, dataset)
     if estimator.is_for("discrete") and not estimator.is_formula:
         estimator = Score("loglik")  # frequencies: the score has no prior
+    if network.is_mixed:
+        return _fit_mixed(network, dataset, estimator)
     return _fit_tables(network, dataset, estimator)
 
 
@@ -118,6 +115,44 @@ def _rows_of(network: Network, dataset: Dataset, vertex: int) -> Bools | slice:
         return slice(None)
     columns = columns_of(network, dataset)
     return dataset.rows_of(columns[vertex], [columns[p] for p in network.parents[vertex]])
+
+
+def _fit_mixed(network: Network, dataset: Dataset, score: Score) -> Network:
+    """Return the network with parameters of discrete and continuous variables."""
+    states = network.states or ()
+    tables = _fit_tables(_discrete_part(network), dataset, score)
+    found = dict(zip(tables.names, tables.parameters[1], strict=True))
+    codes = _codes(network, dataset)
+    numbers = _numbers(network, dataset)
+    parameters: list[Parameters] = []
+    for vertex, name in enumerate(network.names):
+        discrete, continuous = network.split_parents(vertex)
+        if states[vertex]:
+            parameters.append(found[name])
+            continue
+        family = [*continuous, vertex]
+        names = [network.names[v] for v in family]
+        rows = _rows_of(network, dataset, vertex)
+        cells = numbers[family][:, rows]
+        if not discrete:
+            parents = range(len(continuous))
+            parameters.append(fit_linear(cells, len(continuous), parents, names, dataset.weights))
+            continue
+        arities = [len(states[parent]) for parent in discrete]
+        given = [codes[parent][rows] for parent in discrete]
+        parameters.append(fit_by_state(cells, given, arities, names, dataset.weights))
+    return replace(network, tables=tuple(parameters), values=tables.values)
+
+
+def _discrete_part(network: Network) -> Network:
+    """Return the graph of the discrete variables, whose parents are discrete."""
+    kept = [vertex for vertex, its in enumerate(network.states or ()) if its]
+    place = {vertex: number for number, vertex in enumerate(kept)}
+    return Network(
+        tuple(network.names[vertex] for vertex in kept),
+        tuple(tuple(place[parent] for parent in network.parents[vertex]) for vertex in kept),
+        tuple((network.states or ())[vertex] for vertex in kept),
+    )
 
 
 def _fit_tables(network: Network, dataset: Dataset, score: Score) -> Network:
@@ -174,8 +209,6 @@ def log_likelihood(network: Network, dataset: Dataset) -> float:
             "no log-likelihood is computed for rows with missing cells;"
             f" leave them out with {option('missing', 'drop')}"
         )
-    if network.is_mixed:
-        dataset = dataset.repeated()
     codes = _codes(network, dataset)
     numbers = _numbers(network, dataset)
     parts = []
@@ -192,7 +225,7 @@ def log_likelihood(network: Network, dataset: Dataset) -> float:
             if isinstance(its, Linear):
                 part = its.log_likelihood(own, cells, dataset.weights)
             else:
-                part = its.log_likelihood(own, states, cells)
+                part = its.log_likelihood(own, states, cells, dataset.weights)
         parts.append(part)
     return sum(parts)
 

@@ -31,6 +31,7 @@ from .columns import check_independent
 from .engine import Engine
 from .limited import LimitedTables
 from .own import LocalScore, ScoreFunction
+from .parts import PRIOR, Prior, covariances_of, shrunken
 from .score import (
     AUTO,
     DECLARED,
@@ -38,6 +39,7 @@ from .score import (
     ENGINES,
     FORMULAS,
     GAUSSIAN_NAMES,
+    MIXED_NAMES,
     NAMES,
     OBSERVED,
     Formula,
@@ -54,16 +56,21 @@ __all__ = [
     "ENGINES",
     "FORMULAS",
     "GAUSSIAN_NAMES",
+    "MIXED_NAMES",
     "NAMES",
     "OBSERVED",
+    "PRIOR",
     "Engine",
     "Formula",
     "LimitedTables",
     "LocalScore",
+    "Prior",
     "Score",
     "ScoreFunction",
     "check_independent",
+    "covariances_of",
     "is_score",
     "local_score",
     "score_title",
+    "shrunken",
 ]

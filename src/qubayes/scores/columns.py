@@ -12,7 +12,10 @@ LEAST_RESIDUAL = 1e-12
 
 
 def check_independent(dataset: Dataset) -> None:
-    """Raise if a column is a linear function of others, and not for want of rows."""
+    """Raise if a continuous column is a linear function of others, and not for want of rows."""
+    if dataset.kind == "mixed":
+        numbers = [v for v, states in enumerate(dataset.states) if not states]
+        dataset = dataset.select(np.array(numbers))
     _, correlations = dataset.moments
     if dataset.rows <= dataset.n or _are_independent(correlations):
         return

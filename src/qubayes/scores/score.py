@@ -20,7 +20,8 @@ from .own import LocalScore, Own, ScoreFunction
 # Within these no prior is rounded to zero or infinity, and no score overflows.
 LEAST_ESS, LARGEST_ESS = 1e-100, 1e100
 AUTO = "auto"
-DEFAULTS: dict[Kind, str] = {"discrete": "bdeu", "continuous": "bge"}  # what `auto` means
+# what `auto` means
+DEFAULTS: dict[Kind, str] = {"discrete": "bdeu", "continuous": "bge", "mixed": "bic"}
 PENALISED = ("bic", "aic")  # scores with a penalty that can be multiplied
 MOST_JOINT_STATES = 10**200  # joint states of a family, by the declared arities
 # from here on Stirling's series is exact to double precision: the first term left out is 1e-16
@@ -76,6 +77,7 @@ FORMULAS: dict[str, Callable[[float, int], Formula]] = {
 NAMES = tuple(FORMULAS)
 OWN_ROWS_NAMES = ("bic", "aic", "loglik")  # scores of tables with missing cells
 GAUSSIAN_NAMES = ("bge", "bic", "aic", "loglik")  # scores of continuous columns
+MIXED_NAMES = ("bic", "aic", "loglik")  # scores of tables of numbers and states
 
 
 class EngineEntry(NamedTuple):
@@ -90,6 +92,7 @@ class EngineEntry(NamedTuple):
 ENGINES = (
     EngineEntry("discrete", NAMES, "discrete:Discrete"),
     EngineEntry("continuous", GAUSSIAN_NAMES, "gaussian:Gaussian"),
+    EngineEntry("mixed", MIXED_NAMES, "mixed:Mixed"),
 )
 
 
@@ -146,7 +149,7 @@ def _is_ours(name: str) -> bool:
 class Score:
     """A decomposable score, its equivalent sample size, and a factor of its penalty.
 
-    - `auto`: `bdeu` for discrete columns, `bge` for continuous ones.
+    - `auto`: `bdeu` for discrete columns, `bge` for continuous ones, `bic` for a table of both.
     - `bdeu`: Appendix D.1 with the product of the declared arities as the number of joint parent
       states.
     - `bds`: the same with *observed* joint parent states and *observed* child states.
@@ -154,7 +157,8 @@ class Score:
     - `loglik`, `aic`, `bic`: maximised log-likelihood less 0, 1 or (log N)/2 per free parameter.
       For `aic` and `bic` that is multiplied by `penalty`; 2 is common in other programs.
     - `bge`: marginal likelihood of a linear Gaussian model, of columns divided by their standard
-      deviations. For continuous columns, as are `loglik`, `aic` and `bic`.
+      deviations. For continuous columns; `loglik`, `aic` and `bic` are for these, too, and for
+      tables of both.
 
     `Score.of` also takes a function, as `function`; it scores columns of any kind.
     """
@@ -255,8 +259,11 @@ class Score:
         if self.function is not None:
             return self
         kind = dataset.kind
-        if kind == "mixed":
-            raise self._not_for_mixed(dataset)
+        if kind == "mixed" and dataset.has_gaps:
+            raise DataError(
+                "cells are missing in a table of numbers and states, of which no score takes gaps;"
+                f" leave such rows out with {option('missing', 'drop')}"
+            )
         default = OWN_ROWS_NAMES[0] if dataset.has_gaps else DEFAULTS[kind]
         chosen = replace(self, name=default) if self.name == AUTO else self
         if dataset.has_gaps and chosen.name not in OWN_ROWS_NAMES:
@@ -265,7 +272,7 @@ class Score:
                 f" {option('missing', 'impute')} to fill them, or {option('score', 'bic')}"
             )
         if chosen._entry(kind) is None:
-            raise chosen._not_for(kind)
+            raise chosen._not_for_mixed(dataset) if kind == "mixed" else chosen._not_for(kind)
         return chosen
 
     def _entry(self, kind: Kind) -> EngineEntry | None:
@@ -322,16 +329,14 @@ class Score:
         """Whether columns of this kind have the score."""
         return self.function is not None or self._entry(kind) is not None
 
-    def _not_for_mixed(self, dataset: Dataset) -> DataError:
+    def _not_for_mixed(self, dataset: Dataset) -> SettingError:
         """Return the error for a table of numbers and states."""
-        numbers = list(dataset.numbers)
-        states = [name for name in dataset.names if name not in dataset.numbers]
-        without = option("ignore", states if len(states) <= 5 else None)
-        return DataError(
-            f"{len(numbers)} of {dataset.n} columns are continuous, such as {numbers[0]!r}, and"
-            f" {len(states)} discrete, such as {states[0]!r}, and no score takes both; cut the"
-            f" continuous ones into intervals with {option('bins', 3)},"
-            f" or leave out the others with {without}"
+        number = next(iter(dataset.numbers))
+        state = next(name for name in dataset.names if name not in dataset.numbers)
+        return SettingError(
+            f"score '{self.name}' is for columns of one kind, and {number!r} is continuous and"
+            f" {state!r} discrete; use {option('score', 'bic')}, or cut the continuous columns into"
+            f" intervals with {option('bins', 3)}"
         )
 
     def _not_for(self, kind: Kind) -> SettingError:
