@@ -70,3 +70,13 @@ def test_the_command(tmp_path):
     assert result.exit_code == 0
     value = json.loads(result.stdout)["posterior"]
     assert value["edges"] and value["draws"] == len(read_draws(draws))
+
+
+def test_the_report_has_the_probable_edges():
+    learned = qb.learn(DATA, 2, posterior=SECONDS, bootstrap=3)
+    found = learned.report_contents().posterior
+    assert "uniform prior" in found.facts
+    for (a, b), shares in found.edges.items():
+        assert shares.probability == learned.posterior.edges[a, b] > 0.01
+        assert shares.bootstrap == learned.confidence.of(a, b)
+    assert qb.learn(DATA, 2).report_contents().posterior is None

@@ -14,7 +14,16 @@ import numpy as np
 import pytest
 
 from qubayes.network import Linear, Network, read_network
-from qubayes.report import CloseNetworks, Consensus, Outcome, Report, reversible_edges, write_report
+from qubayes.report import (
+    CloseNetworks,
+    Consensus,
+    EdgePosterior,
+    EdgeShares,
+    Outcome,
+    Report,
+    reversible_edges,
+    write_report,
+)
 from report_cases import TRICKY, full_report, random_network
 
 BROWSER = next(
@@ -688,3 +697,18 @@ def test_edges_in_doubt_among_close_networks(visit):
     assert [row[3] for row in rows(page, "#close")] == ["yes", "in the other direction"]
     assert page.locator("#close .hint").inner_text() == "12 networks. Certified."
     assert visit(Report(SMALL)).locator("#close").is_hidden()
+
+
+def test_edges_by_posterior_probability(visit, screenshots):
+    edges = {(0, 3): EdgeShares(0.75, 0.01, 0.9, 0.6), (6, 4): EdgeShares(0.25, 0.02, 0.3)}
+    page = visit(Report(SMALL, posterior=EdgePosterior("Uniform prior.", edges)))
+    found = rows(page, "#posterior")
+    assert [row[2:] for row in found] == [
+        ["75.0 %", "1.0 %", "90.0 %", "60.0 %", "yes"],
+        ["25.0 %", "2.0 %", "30.0 %", "", "in the other direction"],
+    ]
+    assert page.locator("#posterior .hint").inner_text() == "Uniform prior."
+    cells = page.locator("#posterior .cell")
+    assert cells.count() == 2 and cells.first.get_attribute("fill-opacity") == "0.75"
+    page.screenshot(path=screenshots / "report-posterior.png", full_page=True)
+    assert visit(Report(SMALL)).locator("#posterior").is_hidden()

@@ -33,6 +33,8 @@ from ..network import Network, check_network_path, holds_tables, write_network
 from ..report import (
     CloseNetworks,
     Consensus,
+    EdgePosterior,
+    EdgeShares,
     Outcome,
     Report,
     VertexFacts,
@@ -65,6 +67,7 @@ RUN_FILES = (
     "solution.json",
     "posterior.npz",
 )
+LEAST_SHOWN = 0.01  # probability of an edge that the report shows
 OUTPUT_ENDINGS = {"report": (".html", ".htm"), "trace": (".csv",), "draws": (".jsonl",)}
 
 
@@ -184,6 +187,7 @@ class Learned:
             confidences=confidences,
             consensus=consensus,
             close=self._close_networks(),
+            posterior=self._edge_posterior(),
             trace=(*solution.trace, (solution.seconds, solution.score)),
             marginals=self._marginals(),
             bits=self.bits if bits else None,
@@ -212,6 +216,23 @@ class Learned:
         if close is None:
             return None
         return CloseNetworks(len(close.networks), close.summary(), close.doubtful_edges())
+
+    def _edge_posterior(self) -> EdgePosterior | None:
+        """Return the probable edges, beside the bootstrap where there was one."""
+        known, confidence = self.posterior, self.confidence
+        if known is None:
+            return None
+        index = {name: vertex for vertex, name in enumerate(known.names)}
+        joined = known.joined
+        found = {}
+        for (parent, child), share in known.edge_probabilities(LEAST_SHOWN).items():
+            edge = index[parent], index[child]
+            shares = EdgeShares(share, float(known.errors[edge]), float(joined[edge]))
+            if confidence is not None:
+                shares = shares._replace(bootstrap=confidence.of(*edge))
+            found[edge] = shares
+        facts = f"{known.title}; among sets of {known.among}. {known.verdict}."
+        return EdgePosterior(facts, found)
 
     def _marginals(self) -> tuple[list[float], ...]:
         """Return for each variable the share of rows with each of its states."""

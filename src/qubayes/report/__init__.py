@@ -6,6 +6,8 @@ from .model_drawing import MOST_BITS_DRAWN, draw_model, write_model_drawing
 from .report import (
     CloseNetworks,
     Consensus,
+    EdgePosterior,
+    EdgeShares,
     Outcome,
     Report,
     VertexFacts,
@@ -21,6 +23,8 @@ __all__ = [
     "MOST_BITS_DRAWN",
     "CloseNetworks",
     "Consensus",
+    "EdgePosterior",
+    "EdgeShares",
     "Layout",
     "Outcome",
     "Report",

@@ -989,6 +989,41 @@
     const title = `Edges in doubt among ${several(close.networks, "network", "networks")} close to the best`;
     comparedEdges("close", title, "Probability", close.edges, close.facts);
   }
+  // Edges by posterior probability, and a heat map of them: parents in rows, children in columns, in the order of the network.
+
+  function posteriorTable() {
+    const { posterior } = data;
+    if (!posterior) return;
+    const share = (name, key) => ({ name, number: true, value: (edge) => edge[key], cell: (edge) => (edge[key] === null ? "" : frequency(edge[key])) });
+    const ways = { same: "yes", turned: "in the other direction", absent: "no" };
+    const columns = [
+      { name: "Parent", value: ({ parent }) => nodes[parent].name, cell: ({ parent }) => vertexLink(parent) },
+      { name: "Child", value: ({ child }) => nodes[child].name, cell: ({ child }) => vertexLink(child) },
+      share("Probability", "frequency"),
+      share("Error", "error"),
+      share("Either direction", "joined"),
+      posterior.edges.some(({ bootstrap }) => bootstrap !== null) && share("Bootstrap", "bootstrap"),
+      { name: "In the learned network", value: ({ learned }) => ways[learned], cell: ({ learned }) => ways[learned] },
+    ].filter(Boolean);
+    const texts = posterior.edges.map(({ parent, child }) => `${nodes[parent].name}\n${nodes[child].name}`);
+    table(at("posterior"), "Edges by posterior probability", ["edge", "edges"], columns, posterior.edges, texts);
+    at("posterior").append(heatMap(posterior), html("p", { class: "hint" }, posterior.facts));
+  }
+  function heatMap({ edges: found, order }) {
+    const side = 10;
+    const size = side * order.length;
+    const place = new Map(order.map((vertex, k) => [vertex, side * k]));
+    const drawing = svg("svg", { viewBox: `0 0 ${size} ${size}`, role: "img", "aria-label": "Heat map of edge probabilities: parents in rows, children in columns" });
+    drawing.append(svg("rect", { class: "field", width: size, height: size }));
+    for (const edge of found) {
+      const lines = [`${nodes[edge.parent].name} → ${nodes[edge.child].name}`, frequency(edge.frequency)];
+      drawing.append(svg("rect", {
+        class: "cell", x: place.get(edge.child), y: place.get(edge.parent), width: side, height: side, "fill-opacity": edge.frequency,
+        onpointermove: (event) => tell(lines, event), onpointerleave: () => tell(null),
+      }));
+    }
+    return html("div", { class: "heat" }, drawing);
+  }
   function consensusCaption(found) {
     const number = (way) => count(found.filter(({ learned }) => learned === way).length);
     const what = "Edges in more than half of the networks learned from resampled rows, without those that would close a cycle. The frequency counts both directions, as data often cannot tell them apart.";
@@ -1035,6 +1070,7 @@
   edgeTable();
   consensusTable();
   closeTable();
+  posteriorTable();
   provenance();
   theme();
   jumpToFit();

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,7 @@ Value = str | int | float | bool | None
 _LONGEST_TRACE = 2000  # points; more than a screen has pixels
 _LARGEST_TABLE = 2000  # numbers of a table that the page shows
 _LARGEST_BIF = 50_000  # numbers; some 500 kB of text
+_MOST_PROBABLE = 5000  # edges with a probability that the page shows
 _MOST_STATES = 50  # states of a vertex that the page lists
 _SECRET = re.compile(r"key|token|secret|password|credential", re.IGNORECASE)
 _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
@@ -77,6 +78,23 @@ class CloseNetworks:
     probabilities: Mapping[Edge, float]  # of each edge in doubt
 
 
+class EdgeShares(NamedTuple):
+    """How probable an edge is."""
+
+    probability: float  # in this direction
+    error: float  # two standard errors of the sampling
+    joined: float  # probability of an edge in either direction
+    bootstrap: float | None = None  # share of bootstrap samples that join the two
+
+
+@dataclass(frozen=True, slots=True)
+class EdgePosterior:
+    """Posterior probabilities of edges."""
+
+    facts: str  # sentences: score, prior, parent sets, and whether the chains agree
+    edges: Mapping[Edge, EdgeShares]
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """Contents of the page. Only the network is required; the page omits what is missing."""
@@ -90,6 +108,7 @@ class Report:
     confidences: Mapping[Edge, float] = field(default_factory=dict)
     consensus: Consensus | None = None
     close: CloseNetworks | None = None
+    posterior: EdgePosterior | None = None
     # the page opens with the equivalence class: no direction where equivalent networks differ
     class_only: bool = False
     told: Bools | None = None  # (n, n) pairs whose direction equivalent networks do not leave open
@@ -133,6 +152,8 @@ class Report:
             compared += self.consensus.frequencies
         if self.close is not None:
             compared += self.close.probabilities
+        if self.posterior is not None:
+            compared += self.posterior.edges
         for edge in compared:
             if not all(vertex in vertices for vertex in edge):
                 raise QubayesError(
@@ -284,8 +305,23 @@ def page_data(report: Report) -> dict[str, Any]:
         "vertices": [_finite(asdict(facts)) for facts in report.vertices] or None,
         "consensus": consensus,
         "close": close,
+        "posterior": _posterior_data(report),
         "provenance": _provenance_data(report.provenance),
     }
+
+
+def _posterior_data(report: Report) -> dict[str, Any] | None:
+    """Return the probable edges, and the order of the vertices in the heat map."""
+    if report.posterior is None:
+        return None
+    found = report.posterior.edges
+    shares = {edge: its.probability for edge, its in found.items()}
+    edges = []
+    for edge in _compared_edges(report.network, shares)[:_MOST_PROBABLE]:
+        its = found[edge["parent"], edge["child"]]
+        numbers = {"error": its.error, "joined": its.joined, "bootstrap": its.bootstrap}
+        edges.append({**edge, **numbers})
+    return {"facts": report.posterior.facts, "edges": edges, "order": report.network.order}
 
 
 def _bif_of(network: Network) -> str | None:
