@@ -1,5 +1,7 @@
 """Parent sets grown on demand, and the networks that are found over them."""
 
+import time
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -239,3 +241,40 @@ def test_a_network_that_is_given_is_not_lost_without_time():
     again = grown(dataset, left=calls(1), start=best.network)
     assert again.score == pytest.approx(best.score, rel=1e-9)
     assert again.solution().score == again.score
+
+
+def test_a_step_that_was_stopped_goes_on_with_the_other_children():
+    dataset = sample(200)
+    whole = started(dataset, Score("bdeu"))
+    assert whole.beam(4)
+    allowed = Knowledge().resolve(dataset.names, dataset.n - 1)
+    asked = []
+
+    def stop():
+        asked.append(None)
+        return len(asked) % 7 == 0
+
+    parts = Growing(Score("bdeu").engine(dataset), allowed, workers=Workers(1), stop=stop)
+    calls = 1
+    while not parts.start():
+        calls += 1
+    assert calls > 2
+    parts.stop = lambda: False
+    assert parts.beam(4)
+    assert grown_sets(parts, dataset.names) == grown_sets(whole, dataset.names)
+
+
+def test_a_search_in_many_short_runs_comes_to_its_end():
+    dataset = sample(200)
+    allowed = Knowledge().resolve(dataset.names, dataset.n - 1)
+    found = Growth(Score("bdeu").engine(dataset), dataset.names, allowed, Stamp())
+    scores = []
+    for _ in range(2000):
+        end = time.perf_counter() + 0.02
+        found.run(lambda end=end: end - time.perf_counter())
+        scores.append(found.score)
+        if found.finished:
+            break
+    assert found.finished
+    assert scores == sorted(scores)
+    assert found.score >= 1.01 * grown(dataset).score

@@ -149,7 +149,8 @@ class Growing:
     def start(self) -> bool:
         """Choose the pools by the scores of all pairs; keep sets of at most one optional parent.
 
-        Children that `stop` leaves have no pool, and only the set without optional parents."""
+        Children that `stop` leaves have no pool, and only the set without optional parents, until
+        another call."""
         finished = self._each(_start, (self._shuffled,))
         for its in self.children:
             if not its.count:

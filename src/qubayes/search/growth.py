@@ -122,14 +122,15 @@ class Growth:
     def _begin(self) -> None:
         """Score all pairs; search the best network of at most one parent, or use the given one."""
         self._report()
-        self._sets.start()
+        scored = self._sets.start()
         if self._start is not None:
             order = [self._start.names.index(name) for name in self._names]
             place = {vertex: number for number, vertex in enumerate(order)}
             parents = [[place[p] for p in self._start.parents[vertex]] for vertex in order]
             self._sets.include(parents)
         self._anneal(_FIRST_MOVES, self._start)
-        self._steps = [lambda: self._sets.beam(self._narrow)]
+        self._steps = [] if scored else [self._sets.start]
+        self._steps.append(lambda: self._sets.beam(self._narrow))
 
     def _do_round(self) -> None:
         """Grow new sets, and anneal over all that are known; a later call ends an unfinished round.
