@@ -94,7 +94,10 @@ WithinFactor = Annotated[
 ]
 OrderBits = Annotated[
     str,
-    Option("Choose the order variables: chordal, scc (as in the paper) or adjacent (on demand)."),
+    Option(
+        "Choose the order variables: chordal, scc (as in the paper), adjacent (on demand), or "
+        "proved (few, with a certificate)."
+    ),
 ]
 Penalty = Annotated[str, Option("Choose the penalties of the QUBO: tight or paper.")]
 Cover = Annotated[
@@ -711,7 +714,8 @@ class FormulateSettings:
     subsets : a file of subsets, instead of finding them.
     presolve_seconds : seconds for removing candidate sets that no optimum needs.
     network : a good network for order bits on demand; found by "anneal" unless given.
-    order_seconds : time limit of the search for order bits on demand.
+    order_seconds : time limit of the search for order bits on demand, or of their proof.
+    certificate : file for the certificate of order "proved"; its scores are written beside it.
     data : the data on which unions of subsets are scored; else they have closure scores.
     score, ess : the score on the data; that of the candidate sets unless given.
     reading : how the data are read.
@@ -735,10 +739,14 @@ class FormulateSettings:
         float,
         Option(
             "Search for the order variables of --order adjacent for this many seconds, or until "
-            "1,000 annealing runs find none.",
+            "1,000 annealing runs find none; or for the proof of --order proved.",
             ("--order-time-limit",),
         ),
     ] = 60.0
+    certificate: Annotated[
+        Path | None,
+        Option("Write the proof of --order proved, which `qubayes check` verifies."),
+    ] = None
     data: Annotated[
         Path | None, Option("Score unions of subsets on these data, as the paper does.")
     ] = None

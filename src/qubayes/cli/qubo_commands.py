@@ -132,6 +132,9 @@ def formulate(
         files: dict[Path | None, str] = {output: "picture of the QUBO"}
         if output and written:
             files = {output: "model", companion_of(output): "what `qubayes decode` needs"}
+        if settings.certificate and formulation.certificate:
+            files[settings.certificate] = "certificate, for `qubayes check`"
+            files[settings.certificate.with_suffix(".jkl")] = "its scores"
         print_written(files)
     if formulation.weak:
         kinds = ", ".join(formulation.weak)
@@ -148,12 +151,14 @@ def _refuse_unused(given: dict[str, str], settings: FormulateSettings, output: P
     """Raise if an option of `formulate` was given that has no effect beside the others."""
     from ..foundation.files import ending
     from ..machines import CONSTRAINED_ENDINGS
-    from ..qubo import DEMAND
+    from ..qubo import DEMAND, PROVED
 
-    if settings.order not in DEMAND:
-        kinds = ", ".join(DEMAND)
-        why = f"with --order {settings.order}; leave it out, or choose one of {kinds}"
-        refuse(given, ["network", "order_seconds"], why)
+    kinds = {"network": DEMAND, "order_seconds": (*DEMAND, PROVED), "certificate": (PROVED,)}
+    for name, orders in kinds.items():
+        if settings.order not in orders:
+            others = " or ".join(orders)
+            why = f"with --order {settings.order}; leave it out, or choose --order {others}"
+            refuse(given, [name], why)
     if settings.data is None:
         of_data = ["score", "ess", *(each.name for each in fields(ReadSettings))]
         refuse(given, of_data, "without --data; name the data, or leave it out")

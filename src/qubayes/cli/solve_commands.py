@@ -126,9 +126,18 @@ def check(
     certificate: Annotated[
         Path,
         typer.Argument(
-            metavar="PROOF.json", help="A certificate that `qubayes solve --certificate` wrote."
+            metavar="PROOF.json",
+            help="A certificate that `qubayes solve --certificate` or `formulate` wrote.",
         ),
     ],
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            "--model",
+            help="Also verify that this model, by `formulate --order proved`, is the QUBO of the "
+            "scores with the order bits of the certificate.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Verify a certificate of optimality.
@@ -136,6 +145,7 @@ def check(
     Uses integer arithmetic and none of the solver's code. The exit code is 1 if the proof fails.
     """
     from ..foundation.errors import FormatError
+    from ..learning import check_certified_model
     from ..search.checker import RefusedError
     from ..search.checker import check as check_certificate
 
@@ -143,10 +153,15 @@ def check(
         verdict = check_certificate(str(scores), str(certificate))
     except RefusedError as refused:
         raise FormatError(f"refused: {refused}") from None
+    if model is not None:
+        check_certified_model(model, scores, verdict.order)
     if as_json:
-        print_json(verdict._asdict())
+        order = None if verdict.order is None else len(verdict.order)
+        print_json({**verdict._asdict(), "order": order})
     else:
         say(verdict.describe())
+        if model is not None:
+            say(f"{model} is this QUBO")
 
 
 def presolve(

@@ -9,6 +9,7 @@ from .pipeline import learn, learn_with
 from .stages import (
     blocks_file,
     certified_scores,
+    check_certified_model,
     decode_file,
     formulate_file,
     identify_file,
@@ -32,6 +33,7 @@ __all__ = [
     "blocks_file",
     "bootstrap",
     "certified_scores",
+    "check_certified_model",
     "decode_file",
     "formulate_file",
     "identify_file",

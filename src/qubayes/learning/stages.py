@@ -22,7 +22,7 @@ from ..candidates import (
 )
 from ..data import ADVISED_BINS, Dataset, ReadSettings, read
 from ..data.dataset import MOST_CODES
-from ..foundation.errors import SettingError, option
+from ..foundation.errors import FormatError, SettingError, option
 from ..foundation.files import check_places, ending
 from ..foundation.progress import OnProgress, silent
 from ..foundation.stop import Interrupt
@@ -31,7 +31,7 @@ from ..network import Network, check_network_path, read_network, write_network
 from ..report import write_model_drawing
 from ..scores import Score, check_independent
 from ..search import Limits, Solution, solve
-from ..search.exact import presolve
+from ..search.exact import presolve, save_certificate
 from ..settings import FormulateSettings, SolveSettings
 
 if TYPE_CHECKING:
@@ -308,8 +308,9 @@ def formulate_file(
 
     coefficients = Coefficients(settings.scale or {}, settings.digits, settings.precision)
     known = read_network(settings.network) if settings.network else None
+    scores = settings.certificate and settings.certificate.with_suffix(".jkl")
     check_places(
-        [output, output and companion_of(output)],
+        [output, output and companion_of(output), settings.certificate, scores],
         [file, settings.subsets, settings.network, settings.data],
     )
     candidates = read_candidates(file)
@@ -333,10 +334,38 @@ def formulate_file(
         workers=workers.here if workers else None,
         on_progress=on_progress,
     )
+    if settings.certificate and scores and formulation.certificate:
+        save_certificate(dict(formulation.certificate), settings.certificate)
+        write_candidates(candidates, scores)
     if output is not None and ending(output) == ".svg":
         write_model_drawing(formulation, output)
         output = None
     return formulation, formulation.write(output, ordering=ordering) if output else None
+
+
+def check_certified_model(
+    model: Path, scores: Path, order: frozenset[frozenset[str]] | None
+) -> None:
+    """Raise unless the model is the QUBO of these scores with the order bits of a certificate."""
+    from ..qubo import is_certified, read_formulation
+
+    if order is None:
+        remedy = "give one that `qubayes formulate --order proved --certificate` wrote"
+        raise FormatError(f"refused: the certificate is not about a QUBO; {remedy}")
+    formulation = read_formulation(model)
+    candidates = read_candidates(scores)
+    own = formulation.candidates
+    if own.names != candidates.names or _scored_sets(own) != _scored_sets(candidates):
+        raise FormatError(f"refused: {model} is not made of the scores in {scores}")
+    if not is_certified(formulation, order):
+        raise FormatError(f"refused: {model} has other order bits than the certificate")
+    if formulation.weak:
+        raise FormatError(f"refused: penalties of {model} are below their proved bounds")
+
+
+def _scored_sets(candidates: Candidates) -> list[dict[tuple[int, ...], float]]:
+    """Return the scores of the sets of each vertex."""
+    return [dict(candidates.of(vertex)) for vertex in range(candidates.n)]
 
 
 def _parent_subsets(

@@ -19,6 +19,7 @@ from .formulation import (
     Formulation,
     count_bits,
     formulate,
+    is_certified,
     quick_formulation,
     quick_subsets,
     read_formulation,
@@ -27,10 +28,12 @@ from .formulation_files import companion_of, write_formulation
 from .gains import RelativeSets, data_scores, relate
 from .on_demand import DEMAND, Demand
 from .order_bits import OrderStatus
+from .proved_order import PROVED
 from .violations import Violation
 
 __all__ = [
     "DEMAND",
+    "PROVED",
     "Coefficients",
     "ConstrainedForm",
     "Decoded",
@@ -57,6 +60,7 @@ __all__ = [
     "formulate",
     "from_bqm",
     "implied_order",
+    "is_certified",
     "qubo_from_couplers",
     "quick_formulation",
     "quick_subsets",

@@ -4,7 +4,7 @@ Binary variables: u for parent subsets, r for the order, z for slack."""
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -35,7 +35,7 @@ from .formulation_files import (
     write_formulation,
 )
 from .gains import RelativeSets, UnionScores, relate
-from .on_demand import DEMAND, Demand, order_on_demand
+from .on_demand import DEMAND, Demand, default_pairs, order_on_demand, without_free_pairs
 from .order_bits import (
     ORDERS,
     PROVED_ORDER,
@@ -57,6 +57,7 @@ from .penalties import (
     vertex_gains,
     weak_kinds,
 )
+from .proved_order import PROVED, ProvedOrder, prove_order
 from .subsets import Budget, Subsets, cover
 
 if TYPE_CHECKING:
@@ -118,6 +119,8 @@ class Formulation:
     weak: tuple[str, ...] = ()  # kinds of penalties that are not above their proved bounds
     order_status: OrderStatus = PROVED_ORDER  # whether the order bits forbid every cycle
     order_seconds: float = 0.0  # spent on choosing the order bits
+    # that the least energy is minus the best score, for `qubayes check`; of order="proved"
+    certificate: Mapping[str, Any] | None = field(default=None, repr=False)
 
     @property
     def candidates(self) -> Candidates:
@@ -310,7 +313,11 @@ class Formulation:
         if self.step is not None:
             error = f"rounding loses at most {self.rounding_error:.6g} of the best score"
             lines.append(f"coefficients are multiples of {self.step:.6g}; {error}")
-        if self.order_kind not in ORDERS:
+        if self.order_kind == PROVED and not self.order_status.certified:
+            lines.append("order bits: the default ones, which are exact; no proof for fewer")
+        elif self.order_kind == PROVED:
+            lines.append(f"order bits: {self.order_status}")
+        elif self.order_kind not in ORDERS:
             lines.append(f"order bits: {self.order_kind}, {self.order_status}")
         proved, seconds = int(self.subsets.proved.sum()), self._seconds()
         return [
@@ -339,7 +346,9 @@ def formulate(
     candidate set scores as the best candidate set inside it (closure), or as `union_scores` says
     (the base beyond the maximum size). Without `subsets`, they are found by `cover`. With rounded
     `coefficients`, min H = -(best rounded score). With `order="adjacent"` order bits are made on
-    demand, and `order_status` says what is known of them."""
+    demand, and `order_status` says what is known of them. With `order="proved"` they are few, and a
+    `certificate` proves that they suffice; without a proof in the time they are the default ones.
+    """
     workers = workers or Workers()
     coefficients = coefficients or Coefficients()
     if subsets is None:
@@ -349,15 +358,26 @@ def formulate(
     rounds = coefficients.digits is not None or coefficients.bits is not None
     if union_scores is not None and rounds:
         raise SettingError("given scores of unions and rounded coefficients; give one of them")
+    if order == PROVED and (union_scores is not None or rounds):
+        other = "rounded coefficients" if rounds else "given scores of unions"
+        raise SettingError(
+            f"order = {PROVED!r} is a proof about the scores of candidate sets; leave out {other}"
+        )
     began = time.perf_counter()
     status = PROVED_ORDER
+    demand = demand or Demand()
+    proof = None
     if order in DEMAND:
         relative = relate(candidates, subsets)
-        pairs, status = order_on_demand(relative, demand or Demand(), workers, on_progress)
+        pairs, status = order_on_demand(relative, demand, workers, on_progress)
+    elif order == PROVED:
+        pairs, proof = _proved_order(candidates, subsets, demand, workers)
+        status = replace(PROVED_ORDER, certified=proof is not None)
     elif order in ORDERS:
         pairs = choose_order(candidates, order)
     else:
-        raise SettingError(f"order = {order!r}; choose one of {', '.join((*ORDERS, *DEMAND))}")
+        orders = ", ".join((*ORDERS, *DEMAND, PROVED))
+        raise SettingError(f"order = {order!r}; choose one of {orders}")
     chosen = time.perf_counter()
     problem = Problem(candidates, subsets, pairs, penalty, coefficients.scale, union_scores)
     made = _assembled_with(coefficients, problem, workers)
@@ -367,7 +387,39 @@ def formulate(
         order_status=status,
         order_seconds=chosen - began,
         seconds=time.perf_counter() - chosen,
+        certificate=proof.certificate if proof else None,
     )
+
+
+def _proved_order(
+    candidates: Candidates, subsets: Subsets, demand: Demand, workers: Workers
+) -> tuple[OrderBits, ProvedOrder | None]:
+    """Return order bits with their proof; the default ones if there is no proof in the time."""
+    by_default = choose_order(candidates, "chordal")
+    proof = prove_order(candidates, demand.seconds, workers, demand.seed)
+    if proof is None:
+        return by_default, None
+    pairs = default_pairs(relate(candidates, subsets))
+    certified = without_free_pairs(pairs, proof.pairs)
+    if len(certified.pairs) >= len(by_default.pairs):
+        return by_default, None
+    return certified, proof
+
+
+def is_certified(formulation: Formulation, names_of_pairs: Iterable[frozenset[str]]) -> bool:
+    """Return whether the order bits are those for these pairs, by the names of their vertices."""
+    number = {name: vertex for vertex, name in enumerate(formulation.candidates.names)}
+    pairs = set()
+    for pair in names_of_pairs:
+        first, second = sorted(number[name] for name in pair)
+        pairs.add((first, second))
+    expected = without_free_pairs(default_pairs(formulation.relative), pairs)
+    order = formulation.order
+    if order.triangles.tolist() != expected.triangles.tolist():
+        return False
+    if order.coupled.tolist() != expected.coupled.tolist():
+        return False
+    return bool((np.sort(order.pairs, axis=1) == expected.pairs).all())
 
 
 def _assembled_with(coefficients: Coefficients, problem: Problem, workers: Workers) -> Formulation:

@@ -211,6 +211,8 @@ def _order_status(value: Any) -> OrderStatus:
     if isinstance(value, str):
         return OrderStatus(value == "exact")
     kinds = {field.name: type(field.default) for field in fields(OrderStatus)} | {"proved": bool}
+    if isinstance(value, dict):
+        value = {"certified": False, **value}  # older files do not have it
     if not isinstance(value, dict) or {name: type(each) for name, each in value.items()} != kinds:
         raise FormatError(f"the order status is {shown(value)}; formulate again")
     return OrderStatus(**value)

@@ -42,9 +42,12 @@ class OrderStatus:
     walks: int = 0  # that found no such sample, since the last one that was found
     moves: int = 0  # of each of these walks
     found: int = 0  # such samples, each of which led to more order bits or to a better network
+    certified: bool = False  # proved by a certificate, with fewer order bits than by default
 
     def __str__(self) -> str:
         """Return what `qubayes formulate` prints."""
+        if self.certified:
+            return "exact, proved by a certificate"
         if self.proved:
             return "proved exact"
         if not self.walks:

@@ -20,7 +20,13 @@ the least one of its vertex, reaches the loss of the network given, the set is i
 and is left out from then on. Mode "root": a bound must reach the loss of the network. Mode
 "search": all sets U of vertices that can come first are searched, except those whose least loss,
 plus a bound for the other vertices from the same weights, reaches it. Mode "branch": networks with
-an edge u -> v and networks without it are proved apart, each with lists of cuts and a mode."""
+an edge u -> v and networks without it are proved apart, each with lists of cuts and a mode.
+
+With "order", a list of pairs of variables, the bound also holds for the QUBO with order bits for
+these pairs: inside the cluster of every cut its states have no cycle (docs/theory.md). For that the
+members of a cluster leave one by one, in the sequence under "leaving"; each predecessor p and each
+other successor q of the one that leaves, v, need bits for pv, vq and pq, and p -> q becomes an
+arc. Arcs on no cycle inside the cluster do not count."""
 
 import gzip
 import hashlib
@@ -68,12 +74,16 @@ class Verdict(NamedTuple):
     cuts: int
     states: int  # that were searched
     nodes: int  # that branching led to
+    order: frozenset[frozenset[str]] | None = None  # the pairs whose order bits make the QUBO exact
 
     def describe(self) -> str:
         """Return the verdict in one line."""
         work = f"{self.states:,} states searched, {self.nodes:,} nodes"
         facts = f"{self.parts} parts, {self.cuts:,} cuts, {work}"
-        return f"the certificate holds: no network scores more than {self.score:,.6f} ({facts})"
+        held = f"the certificate holds: no network scores more than {self.score:,.6f} ({facts})"
+        if self.order is None:
+            return held
+        return f"{held}, and the QUBO with its {len(self.order):,} order bits is exact"
 
 
 class Cut(NamedTuple):
@@ -192,7 +202,9 @@ def check_parts(scores: Scores, certificate: dict[str, Any]) -> Verdict:
         losses = [losses_of(scores[name], top[name], vertices, unit << scale) for name in vertices]
         goal = sum(lost[name] for name in vertices) - tolerance // len(parts)
         counts += prove(part, losses, goal, unit, f"part {number}")
-    return Verdict(float(total), len(parts), counts["cuts"], counts["states"], counts["nodes"])
+    order = order_of(certificate, scores)
+    facts = counts["cuts"], counts["states"], counts["nodes"], order
+    return Verdict(float(total), len(parts), *facts)
 
 
 def check_form(certificate: dict[str, Any]) -> None:
@@ -284,6 +296,78 @@ def prove(node: dict[str, Any], losses: Losses, goal: int, unit: int, place: str
         if all(left):  # else no network is on this side
             counts += prove(node[side], left, goal, unit, f"{place}, {side} {u} -> {v}")
     return counts
+
+
+def order_of(certificate: dict[str, Any], scores: Scores) -> frozenset[frozenset[str]] | None:
+    """Return the pairs with an order bit, or None; raise unless they hold the clusters."""
+    if "order" not in certificate:
+        return None
+    pairs = frozenset(map(frozenset, certificate["order"]))
+    if not all(len(pair) == 2 and pair <= scores.keys() for pair in pairs):
+        raise RefusedError("a pair of the order is not two variables")
+    for number, part in enumerate(certificate["parts"], 1):
+        if part["mode"] != "root":
+            raise RefusedError(f"part {number}: with an order, only cuts are allowed")
+        names = part["vertices"]
+        parents = parents_of(names, scores)
+        beside = beside_each(names, pairs)
+        clusters = [cluster for step in part["cuts"] for cut in step for cluster in cut[1]]
+        for mask in {mask for mask, _ in clusters}:
+            if not is_held(int(mask, 16), part["leaving"].get(mask), parents, beside):
+                raise RefusedError(f"part {number}: its order bits do not hold {mask}")
+    return pairs
+
+
+def parents_of(names: list[str], scores: Scores) -> list[int]:
+    """Return the mask of the possible parents of each variable of a part."""
+    bit = {name: 1 << place for place, name in enumerate(names)}
+    possible = [frozenset().union(*scores[name]) for name in names]
+    return [sum(bit.get(parent, 0) for parent in its) for its in possible]
+
+
+def beside_each(names: list[str], pairs: frozenset[frozenset[str]]) -> list[int]:
+    """Return the mask of the variables with which each variable of a part has an order bit."""
+    bit = {name: 1 << place for place, name in enumerate(names)}
+    found = []
+    for name in names:
+        found.append(sum(bit[other] for other in names if frozenset((name, other)) in pairs))
+    return found
+
+
+def is_held(cluster: int, leaving: Any, parents: list[int], beside: list[int]) -> bool:
+    """Return whether the members of a cluster can leave in this sequence with the order bits."""
+    members = [v for v in range(len(parents)) if cluster >> v & 1]
+    if len(members) == 2:
+        return True  # the QUBO forbids that each of two is a parent of the other
+    into = on_cycles({v: parents[v] & cluster for v in members})
+    if not isinstance(leaving, list) or sorted(leaving) != members:
+        return False
+    for v in leaving:
+        before = into.pop(v)
+        after = sum(1 << w for w in into if into[w] >> v & 1)
+        if before and after and (before | after).bit_count() > 1:
+            if (before | after) & ~beside[v]:
+                return False
+            if any(after & ~beside[p] & ~(1 << p) for p in into if before >> p & 1):
+                return False
+        for w in into:
+            through = before & ~(1 << w) if after >> w & 1 else 0
+            into[w] = (into[w] | through) & ~(1 << v)
+    return True
+
+
+def on_cycles(into: dict[int, int]) -> dict[int, int]:
+    """Return the predecessors of each vertex along arcs that are on a cycle."""
+    above = dict(into)  # from which a vertex can be reached
+    for k in into:
+        for v in into:
+            if above[v] >> k & 1:
+                above[v] |= above[k]
+    on: dict[int, int] = {}
+    for v in into:
+        below = sum(1 << w for w in into if above[w] >> v & 1)
+        on[v] = into[v] & below
+    return on
 
 
 def side_of(losses: Losses, u: int, v: int, has: bool) -> Losses:

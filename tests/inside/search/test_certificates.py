@@ -459,7 +459,7 @@ def test_the_score_may_differ_by_the_rounding_of_the_solver(total):
 
 def test_the_checker_stands_alone():
     source = Path(checker.__file__).read_text()
-    assert source.count("\n") <= 460
+    assert source.count("\n") <= 550
     imported = [
         node
         for node in ast.walk(ast.parse(source))

@@ -1,6 +1,7 @@
 """Exact search: a best network with a proof, bounds for other solvers, and presolve."""
 
 from .alternatives import Alternatives, alternatives
+from .certificate import SCALE, save_certificate, signed
 from .exact import Bound, Exact, ExactThenAnneal, Presolved, presolve, upper_bound
 from .sums import (
     MOST_SUMMED_VERTICES,
@@ -13,6 +14,7 @@ from .sums import (
 
 __all__ = [
     "MOST_SUMMED_VERTICES",
+    "SCALE",
     "Alternatives",
     "Bound",
     "Exact",
@@ -23,6 +25,8 @@ __all__ = [
     "consensus",
     "edges_of",
     "presolve",
+    "save_certificate",
+    "signed",
     "sum_component",
     "sum_networks",
     "upper_bound",

@@ -45,12 +45,22 @@ def write_certificate(proof: Proof, run: Run, path: str | PathLike[str]) -> tupl
         "network": {name: [names[parent] for parent in members] for name, members in parents},
         "parts": parts,
     }
-    text = json.dumps(certificate, sort_keys=True, separators=(",", ":"))
-    certificate["digest"] = hashlib.sha256(text.encode()).hexdigest()
+    save_certificate(signed(certificate), path)
+    return Path(path), f"certificate written to {path}"
+
+
+def signed(certificate: dict[str, Any]) -> dict[str, Any]:
+    """Return the certificate with the digest of all its other entries."""
+    rest = {key: value for key, value in certificate.items() if key != "digest"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return {**rest, "digest": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def save_certificate(certificate: dict[str, Any], path: str | PathLike[str]) -> None:
+    """Write the certificate."""
     with replacing(os.fspath(path)) as file:
         json.dump(certificate, file, separators=(",", ":"))
         file.write("\n")
-    return Path(path), f"certificate written to {path}"
 
 
 def _obstacle(run: Run, most_states: int) -> str:
