@@ -228,7 +228,7 @@ def test_presolve_and_a_given_network(tmp_path):
 
 def test_bad_settings_are_refused():
     candidates = candidates_of(RING)
-    with pytest.raises(QubayesError, match=r"chordal, scc, adjacent$"):
+    with pytest.raises(QubayesError, match=r"chordal, scc, adjacent, proved$"):
         formulate(candidates, order="none")
     with pytest.raises(QubayesError, match="other variables"):
         formulate(candidates, order="adjacent", demand=Demand(Network(("a",), ((),))))
