@@ -400,6 +400,10 @@ class LearnSettings:
     posterior : seconds to sample networks from the posterior, for the probability of each edge.
     prior : of networks, for these probabilities: "uniform", or "fair", by which each number of
         parents of a variable is equally probable. The best network has the uniform prior.
+    impute_rounds : with missing="impute", how often missing cells are drawn and the network is
+        learned again.
+    completions : with missing="impute", number of completed tables: the score is the mean over
+        them, and a network of each alone gives the support of edges.
     reading : how the data are read, see `ReadSettings`.
     best, within : also list this number of best networks, or all within this Bayes factor of the
         best (`alternatives`).
@@ -453,6 +457,22 @@ class LearnSettings:
             given_as=str,
         ),
     ] = field(default="uniform", metadata={"plain": "uniform"})
+    impute_rounds: Annotated[
+        int,
+        Option(
+            "With --missing impute, fill the cells and learn again this many times.",
+            metavar="ROUNDS",
+            least=0,
+        ),
+    ] = field(default=4, metadata={"plain": 4})
+    completions: Annotated[
+        int,
+        Option(
+            "With --missing impute, complete the table this many times; the score is the mean.",
+            metavar="TABLES",
+            least=1,
+        ),
+    ] = field(default=5, metadata={"plain": 5})
     best: BestCount = None
     within: WithinFactor = None
     reading: ReadSettings | None = None
@@ -471,6 +491,10 @@ class LearnSettings:
             raise SettingError(f"reading = {self.reading!r}; give ReadSettings(bins=3)")
         check_wanted(self.best, self.within)
         self._check_order_and_ancestors()
+        for name, least in (("impute_rounds", 0), ("completions", 1)):
+            if getattr(self, name) < least:
+                given = f"{name} = {getattr(self, name)}"
+                raise SettingError(f"{given}; give a whole number from {least}")
         if self.bootstrap < 0:
             remedy = "give the number of samples, or 0 for none"
             raise SettingError(f"bootstrap = {self.bootstrap}; {remedy}")

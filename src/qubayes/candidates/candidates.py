@@ -34,11 +34,14 @@ class Stamp:
     # sets that were grown on demand, beside all those of at most `max_parents`; None: not tried
     grown: int | None = None
     penalty: float | None = None  # factor of the penalty of bic or aic; None: 1
+    # of tables with missing cells: "rows" for scores of each family's own rows, "filled" for those
+    # of completed tables
+    cells: str | None = None
 
     def as_json(self, **more: int) -> str:
         """Return the stamp, and more facts beside it, as one line of plain ASCII."""
         facts = {**asdict(self), **more}
-        for key in ("possible_parents", "grown", "penalty"):
+        for key in ("possible_parents", "grown", "penalty", "cells"):
             if facts[key] is None:
                 del facts[key]
         try:
@@ -51,7 +54,8 @@ class Stamp:
     @property
     def title(self) -> str:
         """The score with what it depends on, in words."""
-        return score_title(self.score, self.ess, self.penalty)
+        own = ", on the rows of each family" if self.cells == "rows" else ""
+        return score_title(self.score, self.ess, self.penalty) + own
 
     @property
     def optional_facts(self) -> dict[str, float]:

@@ -257,8 +257,16 @@ def stamp_of(dataset: Dataset, search: CandidateSearch) -> Stamp:
         dataset.arities_from,
         search.possible_parents,
         penalty=score.stamped_penalty,
+        cells=_cells_of(dataset),
     )
     return stamp.with_priors() if search.knowledge.priors else stamp
+
+
+def _cells_of(dataset: Dataset) -> str | None:
+    """Return what is made of missing cells, for the stamp; None if there are none."""
+    if dataset.missing is None:
+        return None
+    return "rows" if dataset.has_gaps else "filled"
 
 
 def checked(dataset: Dataset, search: CandidateSearch) -> CandidateSearch:

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..foundation.arrays import Bools, Floats, frozen
+from ..foundation.arrays import AnyArray, Bools, Floats, frozen
 from ..foundation.errors import DataError, option, some
 from .spelling import is_missing
 
@@ -25,12 +25,17 @@ class MissingCells(NamedTuple):
     # (n, n) sum over the rows of the covariance of the missing cells given the others; only of
     # continuous columns that are filled with expected values
     spread: Floats | None = None
+    # codes of all completed tables, the first of which the data hold; only of discrete columns that
+    # are filled with draws
+    tables: tuple[AnyArray, ...] = ()
 
     def select(self, variables: Any) -> "MissingCells | None":
         """Return the cells of these variables; None if none of them is missing."""
         mask = self.mask[variables]
         spread = None if self.spread is None else frozen(self.spread[np.ix_(variables, variables)])
-        return self._replace(mask=frozen(mask), spread=spread) if mask.any() else None
+        tables = tuple(frozen(codes[variables]) for codes in self.tables)
+        found = self._replace(mask=frozen(mask), spread=spread, tables=tables)
+        return found if mask.any() else None
 
     def take(self, rows: Any) -> "MissingCells | None":
         """Return the cells of these rows; None if none of them is missing.
@@ -42,7 +47,8 @@ class MissingCells(NamedTuple):
         spread = self.spread
         if spread is not None:
             spread = frozen(spread * (mask.shape[1] / max(self.mask.shape[1], 1)))
-        return self._replace(mask=frozen(mask), spread=spread)
+        tables = tuple(frozen(codes[:, rows]) for codes in self.tables)
+        return self._replace(mask=frozen(mask), spread=spread, tables=tables)
 
 
 def any_of(marks: Bools) -> Bools | None:

@@ -90,9 +90,23 @@ class Dataset:
         return self.missing is not None and self.missing.treatment != "filled"
 
     @property
+    def to_impute(self) -> bool:
+        """Whether `learn` is to fill the missing cells."""
+        return self.missing is not None and self.missing.treatment == "impute"
+
+    @property
     def is_plain(self) -> bool:
-        """Whether every family is scored on all rows: no gaps, no experiments."""
-        return self.interventions is None and not self.has_gaps
+        """Whether every family is scored on all rows of one table: no gaps, no experiments."""
+        several = self.missing is not None and len(self.missing.tables) > 1
+        return self.interventions is None and not self.has_gaps and not several
+
+    @property
+    def completions(self) -> tuple["Dataset", ...]:
+        """The completed tables that the missing cells were filled in several times; or none."""
+        if self.missing is None:
+            return ()
+        each = self.missing._replace(tables=())
+        return tuple(replace(self, codes=codes, missing=each) for codes in self.missing.tables)
 
     def observed(self, family: Ints) -> Bools:
         """(rows,) whether all variables of the family have a value."""
@@ -163,6 +177,8 @@ class Dataset:
             digest.update(
                 self.missing.treatment.encode() + np.packbits(self.missing.mask).tobytes()
             )
+            for table in self.missing.tables:
+                digest.update(table.astype("<u4").tobytes())
             if self.missing.spread is not None:
                 digest.update(self.missing.spread.astype("<f8").tobytes())
         if self.interventions is not None:

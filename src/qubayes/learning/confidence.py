@@ -116,10 +116,17 @@ def bootstrap(
                 write_kept(found, keep)
             show()
     networks = [found[number] for number in sorted(found)]
-    none = np.zeros((dataset.n, dataset.n))
-    told = search.score.told(dataset)
-    frequencies = edge_frequencies(networks, told) if networks else none
-    return Confidence(len(found), frozen(frequencies), consensus(dataset.names, frequencies))
+    return confidence_of(dataset.names, networks, search.score.told(dataset))
+
+
+def confidence_of(
+    names: tuple[str, ...], networks: Sequence[Network], told: Bools | None = None
+) -> Confidence:
+    """Return how often each edge is in these networks; `told` as in `cpdag`."""
+    frequencies = np.zeros((len(names), len(names)))
+    if networks:
+        frequencies = edge_frequencies(networks, told)
+    return Confidence(len(networks), frozen(frequencies), consensus(names, frequencies))
 
 
 def _networks_of_samples(

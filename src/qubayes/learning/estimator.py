@@ -75,6 +75,12 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         Seconds to sample networks, for the probability of each edge (`result_.posterior`).
     prior : {"uniform", "fair"}
         Prior over networks for these probabilities.
+    impute_rounds : int
+        With missing="impute" in `reading`, how often missing cells are drawn and the network is
+        learned again.
+    completions : int
+        With missing="impute", the number of completed tables from which the support of each edge is
+        estimated (`result_.completions`).
     possible_parents : int or None
         Consider only this number of parents of each variable, the best single ones and their best
         partners; for many variables. None: all.
@@ -114,6 +120,8 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         bootstrap: int = 0,
         posterior: float | None = None,
         prior: Prior = "uniform",
+        impute_rounds: int = 4,
+        completions: int = 5,
         possible_parents: int | None = None,
         max_table: int = 10**6,
         workers: Workers | None = None,

@@ -272,6 +272,8 @@ def judge(
     bootstrap: int = 0,
     posterior: float | None = None,
     prior: Prior = "uniform",
+    impute_rounds: int = 4,
+    completions: int = 5,
     best: int | None = None,
     within: float | None = None,
     reading: ReadSettings | None = None,
@@ -313,6 +315,7 @@ def judge(
     if isinstance(holdout, int | float):
         rows, held = _split(rows, float(holdout), settings.seed)
     learned, _ = learn_with(settings, rows, workers=workers, on_progress=on_progress)
+    rows = learned.dataset  # with values in missing cells, if these were imputed
     score = learned.settings.chosen_score
     known = settings.knowledge or Knowledge()
     allowed = known.resolve(network.names, learned.settings.search.max_parents)

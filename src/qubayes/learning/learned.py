@@ -99,6 +99,8 @@ class Learned:
     alternatives: Alternatives | None = field(default=None, repr=False)
     posterior: "Posterior | None" = field(default=None, repr=False)  # probabilities of edges
     qubo: MadeQubo = field(default_factory=MadeQubo, repr=False, compare=False)
+    # how often edges are in the networks of single completed tables, where cells were missing
+    completions: Confidence | None = None
 
     @property
     def subsets(self) -> "Subsets":
@@ -173,6 +175,8 @@ class Learned:
         solution = self.solution
         confidence = self.confidence
         confidences = {}
+        if self.completions and not confidence:
+            confidences = self.completions.of_edges(self.network)
         consensus = None
         if confidence:
             confidences = confidence.of_edges(self.network)
@@ -185,6 +189,7 @@ class Learned:
             strengths=edge_strengths(self.candidates, self.network.parents),
             told=self.settings.chosen_score.told(self.dataset),
             confidences=confidences,
+            samples_are="bootstrap" if confidence or not self.completions else "completed-table",
             consensus=consensus,
             close=self._close_networks(),
             posterior=self._edge_posterior(),
@@ -289,6 +294,10 @@ class Learned:
             edges = counted(len(self.confidence.consensus.edges), "edge")
             samples = counted(self.confidence.samples, "sample")
             rows.append(("bootstrap", f"{samples}; {edges} in more than half of them"))
+        if self.completions:
+            edges = counted(len(self.completions.consensus.edges), "edge")
+            tables = counted(self.completions.samples, "completed table")
+            rows.append(("missing", f"{tables}; {edges} in more than half of their networks"))
         rows.append(("time", f"{sum(self.seconds.values()):.2f} s"))
         lines = [*self.solution.conclusion(), "", *aligned(rows)]
         if self.posterior is not None:
@@ -303,6 +312,13 @@ class Learned:
             least, most = int(arities.min()), int(arities.max())
             range_of_states = f"{least} to {most}" if least < most else f"{most}"
             words += f", {range_of_states} states per variable"
+        if dataset.missing is not None:
+            how = "each family scored on its own rows" if dataset.has_gaps else "filled"
+            words += f"; {100.0 * dataset.missing.mask.mean():.3g} % of the cells missing, {how}"
+        if dataset.interventions is not None:
+            words += (
+                f"; {100.0 * dataset.interventions.mean():.3g} % of the cells set by experiments"
+            )
         if dataset.dropped:
             words += f"; {counted(dataset.dropped, 'row')} with missing values left out"
         return words
@@ -328,6 +344,7 @@ class Learned:
             "bits": self._bits_as_json(),
             "provenance": self.provenance(),
             "confidence": self.confidence.as_json(self.network) if self.confidence else None,
+            **self._completions_as_json(),
             "alternatives": self.alternatives and self.alternatives.as_json(),
             "posterior": None if self.posterior is None else self.posterior.as_json(),
         }
@@ -337,6 +354,11 @@ class Learned:
         if self.qubo.subsets is None:
             return None
         return {"ours": self.bits, "paper": self.paper_bits}
+
+    def _completions_as_json(self) -> dict[str, Any]:
+        """Return the support of edges by completed tables; nothing where no cell was missing."""
+        found = self.completions
+        return {} if found is None else {"completions": found.as_json(self.network)}
 
 
 def _plain_values(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -61,8 +61,9 @@ from ..settings import (
     ReadSettings,
 )
 from .ancestors import AncestorSearch
-from .confidence import Confidence, bootstrap
+from .confidence import Confidence, bootstrap, confidence_of
 from .grown import GrownStage
+from .imputation import Completion, Imputation, read_completion, write_completion
 from .learned import Learned, MadeQubo, Outputs, RunFolder, Written, key_of
 from .stages import read_for_search, say_score_of_numbers, start_of
 
@@ -95,6 +96,8 @@ def learn(
     bootstrap: int = 0,
     posterior: float | None = None,
     prior: Prior = "uniform",
+    impute_rounds: int = 4,
+    completions: int = 5,
     best: int | None = None,
     within: float | None = None,
     reading: ReadSettings | None = None,
@@ -208,6 +211,7 @@ def learn_with(
             settings.as_json(),
         )
         pipeline = _Pipeline(settings, folder, joined, on_progress, began, free=free)
+        dataset = pipeline.fill(dataset)
         if smaller and not pipeline.grows:
             pipeline.fit_to_limit(dataset)
         return pipeline.run(dataset, source, outputs)
@@ -228,8 +232,42 @@ class _Pipeline:
     interrupted: bool = False  # in a stage before
     fitted: bool = False  # the search for candidate sets was chosen to fit the time limit
     seconds: dict[str, float] = field(default_factory=dict)
+    completions: Confidence | None = None  # of completed tables, where cells were missing
     # what candidates, and so all later stages, depend on
     inputs: dict[str, Any] = field(default_factory=dict)
+
+    def fill(self, dataset: Dataset) -> Dataset:
+        """Return the table with values in its missing cells, if these are to be imputed."""
+        if not dataset.to_impute:
+            return dataset
+        most = dataset.n - 1 if self.free else self.settings.search.max_parents
+        stage = Imputation(
+            dataset, self.settings, self.workers, self.interrupt, self.on_progress, most
+        )
+        inputs = {"data": dataset.checksum, "settings": facts(self.settings)}
+        with self._timed("missing cells"):
+            found = self.folder.kept(
+                "completed.json",
+                inputs,
+                lambda: Completion(stage.run(), tuple(stage.networks)),
+                lambda path: read_completion(path, dataset),
+                write_completion,
+            )
+        self.end_stage(stage.interrupted)
+        if stage.interrupted:
+            self.folder.forget("completed.json")
+            self.interrupt.press()  # what follows ends as soon as it can
+        if found.networks:
+            told = self.settings.chosen_score.told(dataset)
+            self.completions = confidence_of(dataset.names, found.networks, told)
+        return found.table
+
+    @property
+    def limit_left(self) -> float | None:
+        """The time limit less the seconds in which missing cells were filled."""
+        limit = self.settings.time_limit
+        spent = self.seconds.get("missing cells", 0.0)
+        return None if limit is None else max(limit - spent, LEAST_SHARE * limit)
 
     def run(
         self, dataset: Dataset, source: str | None, outputs: Outputs
@@ -282,6 +320,7 @@ class _Pipeline:
             alternatives=close,
             posterior=probable,
             qubo=qubo,
+            completions=self.completions,
         )
 
     def fitted_network(self, solution: Solution, dataset: Dataset) -> Network:
@@ -296,7 +335,7 @@ class _Pipeline:
 
     def fit_to_limit(self, dataset: Dataset) -> None:
         """Choose the largest candidate search that fits the time; a resumed run keeps its own."""
-        search, limit = self.settings.search, self.settings.time_limit
+        search, limit = self.settings.search, self.limit_left
 
         def make() -> dict[str, Any]:
             chosen = affordable(
@@ -328,6 +367,7 @@ class _Pipeline:
         stage = GrownStage(
             dataset, self.settings, self.workers, self.interrupt, self.on_progress, kept, self.began
         )
+        stage.count(self.seconds.get("missing cells", 0.0))
         inputs = {"data": dataset.checksum, "settings": facts(self.settings)}
         with self._timed("candidates"):
             found = self.folder.kept(
@@ -351,7 +391,7 @@ class _Pipeline:
                     dataset,
                     search,
                     self.workers,
-                    self.settings.time_limit,
+                    self.limit_left,
                     on_progress=self.on_progress,
                 )
             return identify(

@@ -1,6 +1,7 @@
 """Networks and data: estimated parameters, log-likelihood, samples."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,8 @@ def fit(
     """
     network = network if isinstance(network, Network) else read_network(network)
     dataset = read(data, reading, like=network, **options)
+    if dataset.completions:
+        return _mean_of([fit(network, table, score) for table in dataset.completions])
     estimator = _estimator(score)
     columns = columns_of(network, dataset)
     if network.states is None:
@@ -70,6 +73,15 @@ def fit(
     if network.is_mixed:
         return _fit_mixed(network, dataset, estimator)
     return _fit_tables(network, dataset, estimator)
+
+
+def _mean_of(networks: Sequence[Network]) -> Network:
+    """Return the network with the mean probabilities of networks with the same graph."""
+    tables = []
+    for its in zip(*(network.parameters[1] for network in networks), strict=True):
+        tables.append(np.mean(its, axis=0))
+    mean: Network = replace(networks[0], tables=tuple(tables))
+    return mean
 
 
 def _estimator(score: Score | str) -> Score:
@@ -203,6 +215,8 @@ def log_likelihood(network: Network, dataset: Dataset) -> float:
     >>> round(log_likelihood(fitted, dataset), 3)
     -221.807
     """
+    if dataset.completions:
+        return float(np.mean([log_likelihood(network, each) for each in dataset.completions]))
     _, parameters = network.all_parameters
     if dataset.has_gaps:
         raise DataError(

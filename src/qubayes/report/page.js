@@ -389,7 +389,7 @@
     if (weight !== undefined) lines.push(`weight ${signed(weight)}`);
     if (strength === "required") lines.push("required by the settings");
     else if (strength !== null) lines.push(`${score(strength)} of score lost without it`);
-    if (confidence !== null) lines.push(`in ${frequency(confidence)} of the bootstrap networks`);
+    if (confidence !== null) lines.push(`in ${frequency(confidence)} of the ${data.samples_are} networks`);
     return lines;
   }
   function nodeLines(v) {
@@ -654,7 +654,7 @@
     const sample = (text, ...lines) => legend.append(html("div", {}, svg("svg", { width: 46, height: 14, class: "edge" }, ...lines), text));
     const stroke = (width, y, opacity) => svg("path", { class: "line", d: `M2 ${y}H44`, "stroke-width": width, "stroke-opacity": opacity });
     if (known) sample("Thicker: dropping it loses more score", stroke(1.2, 3, 1), stroke(6, 10, 1));
-    if (sure) sample("Fainter: in fewer bootstrap networks", stroke(2.5, 3, 0.3), stroke(2.5, 10, 1));
+    if (sure) sample(`Fainter: in fewer ${data.samples_are} networks`, stroke(2.5, 3, 0.3), stroke(2.5, 10, 1));
     if (!known && !sure) sample("From parent (above) to child (below)", stroke(1.6, 7, 1));
     const top = strongestFirst(edges.keys()).slice(0, 12);
     at("panel").replaceChildren(

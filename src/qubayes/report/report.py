@@ -106,6 +106,7 @@ class Report:
     strengths: Mapping[Edge, float] = field(default_factory=dict)
     # share of bootstrap samples with the edge
     confidences: Mapping[Edge, float] = field(default_factory=dict)
+    samples_are: str = "bootstrap"  # what the confidences are the shares of, in a word
     consensus: Consensus | None = None
     close: CloseNetworks | None = None
     posterior: EdgePosterior | None = None
@@ -298,6 +299,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "outcome": report.outcome and _finite(asdict(report.outcome)),
         "network": _network_data(report),
         "class_only": report.class_only,
+        "samples_are": report.samples_are,
         "parameters": _parameters_data(report),
         "bif": _bif_of(network),
         "trace": _shortened_trace(report.trace),

@@ -259,14 +259,15 @@ class Score:
         if self.function is not None:
             return self
         kind = dataset.kind
-        if kind == "mixed" and dataset.has_gaps:
+        if dataset.has_gaps and kind == "mixed":
             raise DataError(
-                "cells are missing in a table of numbers and states, of which no score takes gaps;"
-                f" leave such rows out with {option('missing', 'drop')}"
+                "missing cells in a table of numbers and states; cut the numbers into intervals"
+                f" with {option('bins', 3)}, or drop these rows with {option('missing', 'drop')}"
             )
-        default = OWN_ROWS_NAMES[0] if dataset.has_gaps else DEFAULTS[kind]
+        on_own_rows = dataset.has_gaps and not dataset.to_impute
+        default = OWN_ROWS_NAMES[0] if on_own_rows else DEFAULTS[kind]
         chosen = replace(self, name=default) if self.name == AUTO else self
-        if dataset.has_gaps and chosen.name not in OWN_ROWS_NAMES:
+        if on_own_rows and chosen.name not in OWN_ROWS_NAMES:
             raise SettingError(
                 f"score '{chosen.name}' needs tables without missing cells; give"
                 f" {option('missing', 'impute')} to fill them, or {option('score', 'bic')}"
@@ -372,10 +373,19 @@ class Score:
 
 def _engine_of_partial(dataset: Dataset, score: Score) -> Engine:
     """Return the engine of data with missing cells or interventions."""
+    if dataset.to_impute:
+        raise SettingError(
+            f"{option('missing', 'impute')} fills cells while a network is learned;"
+            f" give {option('missing', 'rows')} here"
+        )
     if dataset.interventions is not None:
         from .experiments import Experiments
 
         return Experiments(dataset, score)
+    if dataset.completions:
+        from .completions import MeanScores
+
+        return MeanScores(dataset, score)
     from .own_rows import DiscreteOwnRows, GaussianOwnRows
 
     kind_of_engine = DiscreteOwnRows if dataset.kind == "discrete" else GaussianOwnRows

@@ -111,6 +111,15 @@ class Solution:
 
     def conclusion(self) -> list[str]:
         """Return what is known of the network in one or two sentences, a line each."""
+        known = self._known_in_words()
+        if self.stamp.cells == "filled":
+            known.append(
+                "This is said of the completed table; missing cells may have other values."
+            )
+        return known
+
+    def _known_in_words(self) -> list[str]:
+        """Return what is known of the network for the given scores."""
         if self.interrupted and not self.proved:
             return ["Interrupted: best network so far.", *self._bound_in_words()]
         if self.only_grown:
@@ -155,7 +164,8 @@ class Solution:
         if self.only_grown:
             return "not proved optimal"
         if self.proved:
-            return f"proved optimal{self.scope}"
+            completed = " for the completed table" if self.stamp.cells == "filled" else ""
+            return f"proved optimal{self.scope}{completed}"
         known = self.gap <= WEAK_GAP
         return f"gap {100 * self.gap:.2g} %{self.scope}" if known else "not proved optimal"
 
