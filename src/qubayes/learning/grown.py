@@ -69,10 +69,6 @@ class GrownStage:
             except QubayesError:  # damaged: begun anew
                 self.kept.unlink()
 
-    def count(self, seconds: float) -> None:
-        """Count seconds that were spent before as part of the time limit."""
-        self._began -= seconds
-
     def find(self) -> Candidates:
         """Return the grown sets, with all sets of at most m parents if these fit the time."""
         growth = self._growth(NARROW if self._small and self._discrete else WIDE)

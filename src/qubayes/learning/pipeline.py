@@ -364,10 +364,12 @@ class _Pipeline:
     def grow(self, dataset: Dataset) -> Candidates:
         """Return grown parent sets, with all sets of at most m parents if these fit the time."""
         kept = self.folder.file("first.json")
+        began = self.began
+        if self.settings.time_limit is None:  # its default is for this stage alone
+            began += self.seconds.get("missing cells", 0.0)
         stage = GrownStage(
-            dataset, self.settings, self.workers, self.interrupt, self.on_progress, kept, self.began
+            dataset, self.settings, self.workers, self.interrupt, self.on_progress, kept, began
         )
-        stage.count(self.seconds.get("missing cells", 0.0))
         inputs = {"data": dataset.checksum, "settings": facts(self.settings)}
         with self._timed("candidates"):
             found = self.folder.kept(
