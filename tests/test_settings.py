@@ -52,6 +52,8 @@ OTHERS = {
 NOT_IN_KEYS = {
     "reading": "the key has the checksum of the data as they were read",
     "bootstrap": "more samples are added to those in the file, which are the same for any number of them",
+    "impute_rounds": "the key has the checksum of the completed table",
+    "completions": "the key has the checksum of the completed table",
     "best": "the list of networks is not kept",
     "within": "the list of networks is not kept",
     "posterior": "probabilities of edges are kept under a key of their own",
