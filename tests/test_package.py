@@ -85,6 +85,29 @@ def test_imports_are_light(code):
     )
 
 
+# packages that `learn` of a table in a text file does without
+NOT_FOR_LEARN = ("polars", "dimod", "networkx", "pandas", "narwhals", "distributed", "sklearn")
+LEARN = f"""
+import sys
+from qubayes.cli import app
+from qubayes.foundation.jit import compilations
+told = []
+with compilations(told.append):
+    app(["learn", "examples/alarm.csv"], standalone_mode=False)
+parts = ("qubayes.qubo", "qubayes.machines", "qubayes.quadratize")
+print(told, [name for name in {NOT_FOR_LEARN!r} + parts if name in sys.modules])
+"""
+
+
+def test_a_second_learn_compiles_nothing_and_imports_what_it_needs():
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", LEARN], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+    assert done.stdout.splitlines()[0].startswith("Proved optimal among all sets of at most 3")
+    assert done.stdout.splitlines()[-1] == "[] []"
+
+
 def test_a_command_ends_without_a_search_for_garbage():
     code = (
         "import atexit, gc, sys; atexit.register(lambda: print(len(gc.get_objects()), gc.get_freeze_count()));"

@@ -1,5 +1,6 @@
 """Commands that start from data: `learn`, `candidates`, and `plan` (seconds and memory)."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -72,10 +73,14 @@ def learn(
     size are grown; where time allows, all sets of at most 3 parents are searched, too.
     """
     from ..learning import Outputs, learn_with
+    from ..search.ahead import compiled_ahead
 
     outputs = Outputs(output, report, trace, qubo, draws)
     outputs.check([data, knowledge, arities], run_dir)
-    with progress_bar(quiet=as_json) as show:
+    with ExitStack() as during:
+        show = during.enter_context(progress_bar(quiet=as_json))
+        if workers.count > 1:
+            during.enter_context(compiled_ahead(annealing=settings.max_parents is None))
         learned, written = learn_with(
             settings, data, run_dir=run_dir, workers=workers, on_progress=show, outputs=outputs
         )

@@ -19,6 +19,7 @@ no version that the tests have not seen, and tests/inside/foundation/test_jit.py
   They took a quarter of the compilation.
 - `FunctionCache` and `_cache`: kernels in a folder of our own. numba's own choice of folders
   notices changes in the kernel's file only, and gave results of functions that had been changed.
+- `compile` of a dispatcher and `global_compiler_lock`, for `_compiled_once`.
 - `numba.core.event`: a message while kernels are compiled, which takes seconds.
 - `_defn` of an intrinsic and `py_func` of a kernel: the functions of which the checksum is made."""
 
@@ -26,7 +27,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from enum import Enum
 from functools import cached_property
 from itertools import chain
@@ -37,9 +38,11 @@ from typing import Any, cast
 import llvmlite  # type: ignore[import-untyped]
 import numba
 import numpy as np
+from filelock import FileLock
 from numba import njit, types
 from numba.core.caching import FunctionCache
-from numba.core.event import Listener, install_listener
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.event import Listener, install_listener, trigger_event
 from numba.extending import register_jitable
 
 config: Any = numba.config
@@ -47,6 +50,7 @@ _NumbaCache: Any = FunctionCache
 _VERSIONS = (sys.version, np.__version__, numba.__version__, llvmlite.__version__)
 # packages whose versions stand for their code
 _FOREIGN = sys.stdlib_module_names | {"numpy", "numba", "llvmlite"}
+_ROOM = 1 << 17  # words of a frame: a megabyte
 _SCALARS = (
     bool,
     int,
@@ -185,6 +189,53 @@ class _Cache:
         return getattr(self._files, name)
 
 
+def _compiled_once(kernel: Any) -> Callable[[Any], Any]:
+    """Return the `compile` of a kernel, for one process at a time while none is on disk.
+
+    The others wait, and load what the first one kept. numba's own lock is taken first, so that no
+    thread waits for a process while it keeps another thread of this one from compiling."""
+    compiled = _with_room(kernel.compile)
+
+    def run(signature: Any) -> Any:
+        with global_compiler_lock:
+            if is_compiled(kernel):
+                return compiled(signature)
+            # an event around the wait, too: clocks stop, and the message is shown
+            event = trigger_event("numba:compile", {"dispatcher": kernel})
+            with event, _only_process(kernel._cache.folder):
+                return compiled(signature)
+
+    return run
+
+
+@contextmanager
+def _only_process(folder: Path) -> Iterator[None]:
+    """Let one process at a time into the block; all of them, where files cannot be locked."""
+    lock = FileLock(folder / "kernel.lock")
+    with suppress(OSError, NotImplementedError):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _with_room(compiled: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return the function, called in a frame that takes a megabyte of Python's stack.
+
+    Python (3.11 and later) keeps its frames in chunks of 16 KB, and asks the system for a new chunk
+    at every call across the end of one. numba makes hundreds of thousands of calls at such a depth,
+    and these requests took a sixth of the time of a compilation. A large frame gets a chunk of
+    twice its size, so that the frames above it need no other one."""
+
+    def run(signature: Any) -> Any:
+        return compiled(signature)
+
+    run.__code__ = run.__code__.replace(co_stacksize=_ROOM)
+    return run
+
+
 def _kept(**options: Any) -> Callable[[Any], Any]:
     """Return `njit` with these options and our own cache folder."""
 
@@ -192,6 +243,7 @@ def _kept(**options: Any) -> Callable[[Any], Any]:
         function.jit_options = options
         kernel = njit(nogil=True, **options)(function)
         kernel._cache = _Cache(function)
+        kernel.compile = _compiled_once(kernel)
         return kernel
 
     return decorate
