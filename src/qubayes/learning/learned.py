@@ -236,7 +236,7 @@ class Learned:
             if confidence is not None:
                 shares = shares._replace(bootstrap=confidence.of(*edge))
             found[edge] = shares
-        facts = f"{known.title}; among sets of {known.among}. {known.verdict}."
+        facts = f"{known.title}; among sets of {known.among}; {known.verdict}."
         return EdgePosterior(facts, found)
 
     def _marginals(self) -> tuple[list[float], ...]:

@@ -33,7 +33,7 @@ from ..network import Network, fit
 from ..scores import Engine, LimitedTables, Score
 from ..search import Growth, Limits, solve
 from ..search.exact import consensus
-from ..search.posterior import Draws, Sampled, sample_networks
+from ..search.posterior import OPEN_ERROR, Draws, Sampled, sample_networks
 from ..settings import Prior, ReadSettings
 from .confidence import Confidence
 from .stages import read_for_search
@@ -337,35 +337,17 @@ def posterior(
     interrupt = Interrupt() if interrupt is None else interrupt
     joined = (workers or Workers()).here
     search = _prepared(dataset, search)
-    allowed = search.knowledge.resolve(dataset.names, search.max_parents)
-    engine = search.score.engine(dataset)
     with interrupt.listening():
-        pools = None
-        if _scores(dataset, search.max_parents) > _MOST_SCORES or search.possible_parents:
-            if known is None:
-                known = _grown(dataset, search, engine, seconds, seed, joined, interrupt)
-            pools = possible_pools(dataset, search, engine, known.families.arcs())
-        sets = slack_sets(
-            engine,
-            dataset.names,
-            allowed,
-            _stamp(dataset, search, pools),
-            prior=prior,
-            pools=pools,
-            most_lost=0.02,
-            workers=joined,
-            stop=lambda: bool(interrupt),
-            on_progress=on_progress,
-        )
-        if sets is None:
-            raise NoResultError("interrupted while parent sets were scored; nothing is sampled")
+        if known is None and _needs_pools(dataset, search):
+            known = grown_sets(dataset, search, seconds, seed, joined, interrupt)
+        sets = parent_sets(dataset, search, prior, known, joined, interrupt, on_progress)
         sampled = sample_networks(
             sets,
             seconds=seconds,
             steps=steps,
             chains=chains,
             draws=draws,
-            start=_start(sets, seed, joined, interrupt),
+            start=good_start(sets, seed, joined, interrupt),
             seed=seed,
             workers=joined,
             interrupt=interrupt,
@@ -465,16 +447,53 @@ def _stamp(dataset: Dataset, search: CandidateSearch, pools: Sequence[VertexSet]
     return replace(stamp, possible_parents=round(sum(map(len, pools)) / max(len(pools), 1)))
 
 
-def _grown(
+def _needs_pools(dataset: Dataset, search: CandidateSearch) -> bool:
+    """Return whether only some variables can be possible parents of each."""
+    many = _scores(dataset, search.max_parents) > _MOST_SCORES
+    return many or search.possible_parents is not None
+
+
+def parent_sets(
     dataset: Dataset,
     search: CandidateSearch,
-    engine: Engine,
+    prior: Prior,
+    known: Candidates | None,
+    workers: Workers,
+    interrupt: Interrupt,
+    on_progress: OnProgress = silent,
+) -> SlackSets:
+    """Return the parent sets that are summed; `known` sets say where only some are possible."""
+    engine = search.score.engine(dataset)
+    pools = None
+    if known is not None and _needs_pools(dataset, search):
+        pools = possible_pools(dataset, search, engine, known.families.arcs())
+    sets = slack_sets(
+        engine,
+        dataset.names,
+        search.knowledge.resolve(dataset.names, search.max_parents),
+        _stamp(dataset, search, pools),
+        prior=prior,
+        pools=pools,
+        most_lost=OPEN_ERROR,
+        workers=workers,
+        stop=lambda: bool(interrupt),
+        on_progress=on_progress,
+    )
+    if sets is None:
+        raise NoResultError("interrupted while parent sets were scored; nothing is sampled")
+    return sets
+
+
+def grown_sets(
+    dataset: Dataset,
+    search: CandidateSearch,
     seconds: float | None,
     seed: int,
     workers: Workers,
     interrupt: Interrupt,
 ) -> Candidates:
     """Return candidate sets that are grown for a while."""
+    engine = search.score.engine(dataset)
     growth = Growth(
         LimitedTables(engine, dataset.arities, 10**6),
         dataset.names,
@@ -519,7 +538,7 @@ def _scores_of_pool(pool: int, most: int, rows: int) -> float:
     return sum(comb(pool, size) for size in range(most)) * pool * max(1.0, rows / 1000.0)
 
 
-def _start(sets: SlackSets, seed: int, workers: Workers, interrupt: Interrupt) -> Ints:
+def good_start(sets: SlackSets, seed: int, workers: Workers, interrupt: Interrupt) -> Ints:
     """Return the numbers of the sets of a good network."""
     candidates = sets.candidates()
     limits = Limits(None, moves=_MOVES * sets.n, seed=seed)

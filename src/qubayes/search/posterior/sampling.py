@@ -6,7 +6,7 @@ counting begins anew."""
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
@@ -63,8 +63,13 @@ class Sampled:
 class _Clock:
     """Ends at a time limit or Ctrl-C; compilation does not count."""
 
-    def __init__(self, seconds: float | None, interrupt: Interrupt) -> None:
-        self.limit = TimeLimit(seconds)
+    def __init__(
+        self,
+        seconds: float | None,
+        interrupt: Interrupt,
+        now: Callable[[], float] | None,
+    ) -> None:
+        self.limit = TimeLimit(seconds, now)
         self._stop = Stop(interrupt, self.limit)
 
     @property
@@ -92,6 +97,7 @@ def sample_networks(
     start: Sequence[int] | Ints | None = None,
     seed: int = 0,
     most_summed: int = MOST_SUMMED_VERTICES,
+    now: Callable[[], float] | None = None,
     workers: Workers | None = None,
     interrupt: Interrupt | None = None,
     on_progress: OnProgress = silent,
@@ -101,10 +107,13 @@ def sample_networks(
     It ends after the seconds, after `steps` of each chain, or by Ctrl-C. With steps alone the
     result depends on the seed only. Components of at most `most_summed` variables are summed
     exactly where this takes half of the time at most. `start` are the numbers of the sets of a
-    good network, from which the first chain begins; the others begin without optional edges."""
+    good network, from which the first chain begins; the others begin without optional edges.
+    `now` is the clock of the time limit."""
     interrupt = Interrupt() if interrupt is None else interrupt
     with interrupt.listening():
-        sampling = _Sampling(sets, seconds, steps, chains, draws, seed, interrupt)
+        sampling = _Sampling(
+            sets, seconds, steps, chains, draws, seed, _Clock(seconds, interrupt, now)
+        )
         sampling.most_summed = most_summed
         sampling.workers = (workers or Workers()).here
         sampling.on_progress = on_progress
@@ -122,14 +131,14 @@ class _Sampling:
         chains: int,
         draws: int,
         seed: int,
-        interrupt: Interrupt,
+        clock: "_Clock",
     ) -> None:
         self.sets = sets
         self.seconds = seconds
         self.steps = math.inf if steps is None else steps
         self.wanted = draws
         self.seeds = np.random.SeedSequence(seed).spawn(chains)
-        self.clock = _Clock(seconds, interrupt)
+        self.clock = clock
         self.workers = Workers()
         self.most_summed = MOST_SUMMED_VERTICES
         self.on_progress: OnProgress = silent
