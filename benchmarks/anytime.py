@@ -34,6 +34,7 @@ from qubayes.candidates import Stamp
 from qubayes.data import Dataset
 from qubayes.network import sample_dataset
 from qubayes.search import Growth
+from qubayes.search.growth import MANY_RESTARTS
 
 OURS = "qubayes"
 ENDS = "<!-- end of the table -->"
@@ -158,6 +159,8 @@ def grow(dataset: Dataset, seconds: float, score: Score = SCORE) -> list[Point]:
 
 def _growth(dataset: Dataset, score: Score, **options: Any) -> Growth:
     allowed = Knowledge().resolve(dataset.names, dataset.n - 1)
+    if dataset.kind == "continuous":
+        options["restarts"] = MANY_RESTARTS
     engine = score.engine(dataset)
     return Growth(engine, dataset.names, allowed, Stamp(), workers=Workers(1), **options)
 

@@ -14,7 +14,7 @@ from qubayes.data import Dataset
 from qubayes.foundation.stop import Interrupt
 from qubayes.scores import NAMES, Score
 from qubayes.search import Growth, solve
-from strategies import datasets
+from strategies import datasets, table_of_numbers
 
 
 def grown_sets(growing, names):
@@ -278,3 +278,21 @@ def test_a_search_in_many_short_runs_comes_to_its_end():
     assert found.finished
     assert scores == sorted(scores)
     assert found.score >= 1.01 * grown(dataset).score
+
+
+def test_restarts_end_and_the_seed_decides_them():
+    random = np.random.default_rng(2)
+    rows = random.normal(size=(80, 12))
+    for v in range(1, 12):
+        rows[:, v] += rows[:, random.integers(0, v, 3)] @ [1.0, -0.7, 0.4]
+    dataset = table_of_numbers(rows)
+    allowed = Knowledge().resolve(dataset.names, 11)
+    found = []
+    for restarts in (None, 2, 2):
+        engine = Score("bic").engine(dataset)
+        growth = Growth(engine, dataset.names, allowed, Stamp("bic"), restarts=restarts)
+        growth.run()
+        assert growth.finished
+        found.append(growth)
+    assert found[1].score >= found[0].score - 1e-6
+    assert found[1].score == found[2].score and found[1].network == found[2].network

@@ -99,21 +99,45 @@ class GrownSets:
             table[:] = 0
             best[:] = -np.inf
 
-    def widen(self, variables: Sequence[int]) -> None:
-        """Put these variables into the pool; a full one loses those that no known set has."""
-        used = int(np.bitwise_or.reduce(self.masks[: self.count]))
-        pool = self.pool.tolist()
-        free = [place for place in range(len(pool)) if not used >> place & 1]
-        for variable in variables:
-            if len(pool) < MOST_POSSIBLE:
-                pool.append(variable)
-            elif free:
-                pool[free.pop()] = variable
-        self.pool = np.array(pool, np.int64)
+    def widen(
+        self, variables: Sequence[int], kept: Sequence[int] = (), leaving: int = MOST_POSSIBLE
+    ) -> None:
+        """Put these variables into the pool; a full one loses others, but none of those `kept`.
+
+        It loses those that no known set has, and then at most `leaving` others: those whose best
+        set scores least, with all sets that have them."""
+        room = MOST_POSSIBLE - len(self.pool)
+        self.pool = np.concatenate([self.pool, np.array(variables[:room], np.int64)])
+        more = variables[room:]
+        if not len(more):
+            return
+        values = self._values()
+        values[np.isin(self.pool, [*kept, *variables])] = np.inf
+        places = np.lexsort((-np.arange(len(values)), values))[: len(more)]
+        places = places[values[places] < np.inf]
+        unused = int((values == -np.inf).sum())
+        places = places[: unused + leaving]
+        lost = np.bitwise_or.reduce(_ONE << places.astype(np.uint64), initial=np.uint64(0))
+        left = np.flatnonzero(self.masks[: self.count] & lost == 0)
+        self.count = len(left)
+        self.masks[: self.count] = self.masks[left]
+        self.scores[: self.count] = self.scores[left]
+        self.pool[places] = more[: len(places)]
+
+    def _values(self) -> Floats:
+        """Return the score of the best known set with each variable of the pool."""
+        masks, scores = self.masks[: self.count], self.scores[: self.count]
+        places = np.arange(len(self.pool), dtype=np.uint64)
+        has = (masks >> places[:, None] & _ONE).astype(np.bool_)
+        best: Floats = np.where(has, scores, -np.inf).max(axis=1, initial=-np.inf)
+        return best
 
 
 class Growing:
     """Parent sets of all children of a table, grown by the `workers`.
+
+    Partners from outside a full pool take the places of at most `leaving` variables that known sets
+    have.
 
     `stop` is asked between children, and between sizes of sets: once it returns True, the children
     that are left keep the sets that they have. Steps return whether all children are done; one that
@@ -126,10 +150,12 @@ class Growing:
         *,
         seed: int = 0,
         workers: Workers | None = None,
+        leaving: int = 0,
         stop: Callable[[], bool] = never,
         on_done: Callable[[], None] = lambda: None,
     ) -> None:
         self.engine = engine
+        self._leaving = leaving
         self.workers = workers or Workers()
         if engine.n * engine.rows < _LEAST_FOR_CLUSTER:
             self.workers = self.workers.here
@@ -162,7 +188,8 @@ class Growing:
 
         This does not ask `stop`: a network that is given is not to be lost."""
         for its, given in zip(self.children, parents, strict=True):
-            its.widen([v for v in given if v not in its.barred and v not in its.pool])
+            optional = [v for v in given if v not in its.barred]
+            its.widen([v for v in optional if v not in its.pool], optional)
         self._each(_around, (parents,), stops=False)
 
     def beam(self, width: int, patience: int = 1) -> bool:
@@ -177,7 +204,7 @@ class Growing:
 
     def find_partners(self, parents: Sequence[Sequence[int]], singles: int) -> bool:
         """Search all variables for partners of a network's sets and of the best single parents."""
-        return self._each(_find_partners, (parents, singles))
+        return self._each(_find_partners, (parents, singles, self._leaving))
 
     def candidates(self, names: tuple[str, ...], stamp: Stamp) -> Candidates:
         """Return the known sets that beat all known subsets."""
@@ -286,6 +313,7 @@ def _find_partners(
     stop: Callable[[], bool],
     parents: Sequence[Sequence[int]],
     singles: int,
+    leaving: int,
 ) -> None:
     """Put into the pool the variables that add most to some set."""
     mask = its.mask_of(parents[its.child])
@@ -302,7 +330,7 @@ def _find_partners(
     values = np.take_along_axis(gains, best, axis=1)
     order = np.argsort(-values, axis=None)
     promising = best.reshape(-1)[order][values.reshape(-1)[order] > its.margin]
-    its.widen(list(dict.fromkeys(promising.tolist())))
+    its.widen(list(dict.fromkeys(promising.tolist())), parents[its.child], leaving)
 
 
 def _flat(its: GrownSets) -> tuple[Ints, SmallInts, Floats]:

@@ -27,7 +27,7 @@ from ..foundation.workers import Workers
 from ..network import Network, read_network, write_network
 from ..scores import LimitedTables
 from ..search import Growth
-from ..search.growth import NARROW, WIDE
+from ..search.growth import FEW_RESTARTS, MANY_RESTARTS, NARROW, WIDE
 from ..settings import DEFAULT_SECONDS, LearnSettings
 
 # Shares of the time limit.
@@ -169,11 +169,21 @@ class GrownStage:
             width=width,
             seed=self.settings.seed,
             start=None if self.moves is not None else self.network,  # seed and moves decide alone
+            restarts=self._restarts,
             workers=search.score.fitting(self.workers),
             interrupt=self.interrupt,
             on_progress=self._show,
             on_network=self._better,
         )
+
+    @property
+    def _restarts(self) -> int | None:
+        """Return how often growing begins anew: for numbers, whose extensions cost little."""
+        own = self.settings.search.score.function is not None
+        if self.dataset.kind != "continuous" or own or not self.dataset.is_plain:
+            return None
+        unlimited = self._small and self.settings.time_limit is None
+        return FEW_RESTARTS if unlimited else MANY_RESTARTS
 
     def _until(self, seconds: float) -> Callable[[], float]:
         """Return a clock of the seconds that are left, counted from the beginning of the limit."""

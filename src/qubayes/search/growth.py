@@ -10,7 +10,7 @@ Rounds are counted in moves, so the result depends on the seed and the number of
 a limit of time ends them. Nothing is proved."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ..candidates import Candidates, Growing, Stamp
@@ -26,6 +26,10 @@ from .solve import Solution, solve
 NARROW, WIDE = 4, 64  # sets of each size in the first beams and in the widest
 _FIRST_MOVES = 10  # for each variable, of annealing over single parents
 _MOVES = 50  # for each variable, of the first round of annealing
+_FEW_MOVES = 15  # the same where growing sets costs little
+_LONGER = 8  # rounds after which these get no longer
+_LEAVING = 16  # variables of a full pool that leave it for partners, there
+FEW_RESTARTS, MANY_RESTARTS = 3, 30  # times that such a search begins anew without gain
 _MORE = 1.3  # times as many moves in each round
 _PARTNER_ROUNDS = (1, 2, 3)  # rounds that look for partners among all variables
 _FOR_ANNEALING = 0.3  # of the time that is left, when sets are grown
@@ -45,7 +49,11 @@ class Growth:
 
     `network` is the best one so far, with its `score`; `finished` is True once rounds with the
     widest beams bring neither a new set nor a better network. `on_network` is called with each
-    better network. The search continues from `start` if it is given."""
+    better network. The search continues from `start` if it is given.
+
+    With a number of `restarts`, for scores whose extensions cost little, there are more rounds of
+    fewer moves, and all look for partners. The search then grows sets around other networks, too,
+    and ends after this number of them without gain."""
 
     def __init__(
         self,
@@ -57,6 +65,7 @@ class Growth:
         width: int = WIDE,
         seed: int = 0,
         start: Network | None = None,
+        restarts: int | None = None,
         workers: Workers | None = None,
         interrupt: Interrupt | None = None,
         on_progress: OnProgress = silent,
@@ -75,6 +84,8 @@ class Growth:
         self._reserved = 0.0  # seconds at the end that are for annealing
         self._moves_left = math.inf
         self._start = start
+        self._restarts = restarts
+        self._barren = 0  # restarts since the last better network
         self._workers = (workers or Workers()).here
         self._interrupt = Interrupt() if interrupt is None else interrupt
         self._on_progress, self._on_network = on_progress, on_network
@@ -84,6 +95,7 @@ class Growth:
             allowed,
             seed=seed,
             workers=workers or Workers(),
+            leaving=0 if restarts is None else _LEAVING,
             stop=lambda: self._grown_enough,
             on_done=self._report,
         )
@@ -148,7 +160,12 @@ class Growth:
         self._anneal_again()
         self._before = self._sets.total
         parents = [] if self.network is None else self.network.parents
-        if self._round in _PARTNER_ROUNDS:
+        self._plan_growing(parents)
+
+    def _plan_growing(self, parents: Sequence[Sequence[int]]) -> None:
+        """Let the next steps grow sets around a network, in some rounds with partners."""
+        always = self._restarts is not None and self._round >= _PARTNER_ROUNDS[0]
+        if always or self._round in _PARTNER_ROUNDS:
             singles = self._singles if self._round == _PARTNER_ROUNDS[0] else 0
             self._steps.append(lambda: self._sets.find_partners(parents, singles))
             self._steps.append(lambda: self._sets.beam(self._narrow))
@@ -165,20 +182,38 @@ class Growth:
         return True
 
     def _judge_round(self) -> None:
-        """Grow wider beams, or end the search, if a round brought nothing new."""
+        """Grow wider beams, begin anew, or end the search, if a round brought nothing new."""
+        if self._better:
+            self._barren = 0
         if self._better or self._sets.total > self._before or self._round < _PARTNER_ROUNDS[-1]:
             return
         if self._narrow >= self._width:
-            self.finished = True
+            self._restart()
             return
         self._narrow = min(4 * self._narrow, self._width)
         self._steps.append(lambda: self._sets.beam(self._narrow, patience=2))
 
+    def _restart(self) -> None:
+        """Grow sets around another network than the best; end after some of these without gain."""
+        self._barren += 1
+        if self._restarts is None or self._barren > self._restarts:
+            self.finished = True
+            return
+        other = self._annealed(self._moves_each, None)
+        self._plan_growing(other.network.parents)
+
+    @property
+    def _moves_each(self) -> float:
+        """Number of moves for each variable in this round."""
+        done = max(self._round, 0)
+        if self._restarts is None:
+            return _MOVES * _MORE**done
+        return _FEW_MOVES * _MORE ** min(done, _LONGER)
+
     def _anneal_again(self) -> None:
         """Anneal over the known sets, unless the search is over."""
         if not self._over and not self.finished:
-            moves = _MOVES * _MORE ** max(self._round, 0)
-            self._better = self._anneal(moves, self.network) or self._better
+            self._better = self._anneal(self._moves_each, self.network) or self._better
 
     @property
     def _singles(self) -> int:
@@ -188,19 +223,7 @@ class Growth:
 
     def _anneal(self, moves_each: float, start: Network | None) -> bool:
         """Anneal over the known sets; return whether a better network was found."""
-        left = self._left()
-        seconds = None if left == math.inf else max(left, 0.0)
-        moves = int(min(moves_each * len(self._names), self._moves_left))
-        self._moves_left -= moves
-        limits = Limits(seconds, moves, self._seed + max(self._round, 0))
-        found = solve(
-            self._sets.candidates(self._names, self._stamp),
-            "anneal",
-            limits=limits,
-            start=start,
-            workers=self._workers,
-            interrupt=self._interrupt,
-        )
+        found = self._annealed(moves_each, start)
         first = self.network is None
         gain = found.score - self.score
         if first or gain > 0.0:
@@ -209,6 +232,22 @@ class Growth:
             self._on_network(found.network, found.score)
         self._report()
         return first or gain > 1e-9 * max(1.0, abs(self.score))
+
+    def _annealed(self, moves_each: float, start: Network | None) -> Solution:
+        """Return the best network that annealing over the known sets finds."""
+        left = self._left()
+        seconds = None if left == math.inf else max(left, 0.0)
+        moves = int(min(moves_each * len(self._names), self._moves_left))
+        self._moves_left -= moves
+        limits = Limits(seconds, moves, self._seed + max(self._round, 0))
+        return solve(
+            self._sets.candidates(self._names, self._stamp),
+            "anneal",
+            limits=limits,
+            start=start,
+            workers=self._workers,
+            interrupt=self._interrupt,
+        )
 
     def _report(self) -> None:
         """Report the rounds that are done, of which no end is known."""
