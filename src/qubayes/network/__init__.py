@@ -4,6 +4,7 @@ from .by_state import ByState
 from .equivalence import Agreement, Comparison, Cpdag, compare, cpdag, skeleton, v_structures
 from .json_files import MOST_NETWORK_BYTES, read_about
 from .linear import Linear
+from .mixture import Mixture
 from .network import Network, Picture
 from .network_files import (
     NETWORK_ENDINGS,
@@ -38,6 +39,7 @@ __all__ = [
     "Comparison",
     "Cpdag",
     "Linear",
+    "Mixture",
     "Network",
     "NetworkScore",
     "Normal",

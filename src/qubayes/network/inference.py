@@ -4,7 +4,7 @@ A factor is an array over free (unobserved) vertices; its first axis counts the 
 has length 1 where the factor is the same for all rows. So one elimination answers a question for
 many rows at once."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,7 +16,7 @@ from ..foundation.errors import TooLargeError
 if TYPE_CHECKING:
     from .network import Network
 
-_LARGEST_FACTOR = 50_000_000  # numbers: 400 MB
+LARGEST_FACTOR = 50_000_000  # numbers: 400 MB
 _BLOCK = 1_000_000  # numbers of a factor that is made for several rows at once
 
 
@@ -30,7 +30,7 @@ def marginals_given(
     query: int,
     evidence: Mapping[int, Ints],
     block_size: int = _BLOCK,
-    largest: int = _LARGEST_FACTOR,
+    largest: int = LARGEST_FACTOR,
 ) -> Floats:
     """Return (rows, states of the query) the probabilities of `query` given each row of evidence.
 
@@ -50,7 +50,7 @@ def marginals_given(
         block = {v: codes[start : start + step] for v, codes in evidence.items()}
         factors, possible = _factors(network, families, block, min(step, rows - start))
         try:
-            blocks.append(_eliminated(factors, query, possible, arities, largest))
+            blocks.append(_eliminated(factors, {query}, possible, arities, largest))
         except TooLargeError:
             if step == 1:
                 raise
@@ -58,6 +58,23 @@ def marginals_given(
         else:
             start += step
     return np.concatenate(blocks)
+
+
+def joint_given(
+    network: "Network",
+    kept: Collection[int],
+    evidence: Mapping[int, Ints],
+    largest: int = LARGEST_FACTOR,
+) -> Floats:
+    """Return the joint probabilities of the states of several vertices, given one row of evidence.
+
+    There is one axis for each of these vertices, in ascending order. NaN if the network holds the
+    evidence impossible."""
+    needed = relevant(network, min(kept), [*kept, *evidence])
+    families = {v: (*network.parents[v], v) for v in needed}
+    factors, possible = _factors(network, families, evidence, 1)
+    found: Floats = _eliminated(factors, kept, possible, network.arities.tolist(), largest)[0]
+    return found
 
 
 def relevant(network: "Network", query: int, evidence: Iterable[int]) -> list[int]:
@@ -104,9 +121,13 @@ def _restricted(table: Floats, family: tuple[int, ...], evidence: Mapping[int, I
 
 
 def _eliminated(
-    factors: list[_Factor], query: int, possible: Bools, arities: list[int], largest: int
+    factors: list[_Factor],
+    kept: Collection[int],
+    possible: Bools,
+    arities: list[int],
+    largest: int,
 ) -> Floats:
-    """Return (rows, states of the query) the factors with all other free vertices summed out.
+    """Return (rows, states of the kept vertices...), with all other free vertices summed out.
 
     The vertex with the smallest joint table comes first."""
 
@@ -114,7 +135,7 @@ def _eliminated(
         joined = [factor.vertices for factor in factors if vertex in factor.vertices]
         return prod(arities[u] for u in set().union(*joined)), vertex
 
-    free = set().union(*(factor.vertices for factor in factors)) - {query}
+    free = set().union(*(factor.vertices for factor in factors)) - {*kept}
     while free:
         vertex = min(free, key=cost)
         joined = _product(
@@ -131,8 +152,8 @@ def _eliminated(
             scale = np.where(highest > 0, highest, 1.0)
             factors.append(_Factor(rest, summed / scale.reshape(-1, *[1] * len(rest))))
     values = _product(factors, arities, largest).values
-    totals = values.sum(axis=1, keepdims=True)
-    fine = possible[:, None] & (totals > 0)
+    totals = values.sum(axis=tuple(range(1, values.ndim)), keepdims=True)
+    fine = possible.reshape(-1, *[1] * (values.ndim - 1)) & (totals > 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(fine, values / totals, np.nan)
 

@@ -203,6 +203,23 @@ class Network:
         return discrete, continuous
 
     @property
+    def discrete_part(self) -> "Network":
+        """The network of the discrete variables alone, whose parents must be discrete."""
+        states = self.states or ((),) * self.n
+        kept = [vertex for vertex, its in enumerate(states) if its]
+        place = {vertex: number for number, vertex in enumerate(kept)}
+        tables = None
+        if self.tables is not None:
+            tables = tuple(self.tables[vertex] for vertex in kept)
+        return Network(
+            tuple(self.names[vertex] for vertex in kept),
+            tuple(tuple(place[parent] for parent in self.parents[vertex]) for vertex in kept),
+            tuple(states[vertex] for vertex in kept),
+            tables,
+            values=self.values,
+        )
+
+    @property
     def parameters(self) -> tuple[States, Tables]:
         """States and tables of discrete variables; an error if the network has none."""
         states, tables = self.all_parameters
@@ -339,7 +356,9 @@ class Network:
         TooLargeError where the graph is too dense for it.
 
         For the name of a continuous variable, return its `Normal`: mean and deviation given the
-        others, exact. An interval of one, (low, high), has a probability; None is an open end.
+        others, exact; where states of discrete variables are left open, a `Mixture` of normals,
+        which has a mean and a deviation, too. An interval of one, (low, high), has a probability;
+        None is an open end.
 
         >>> tables = np.array([0.5, 0.5]), np.array([[1, 0], [0.5, 0.5]])
         >>> coin = Network(("a", "b"), ((), (0,)), (("0", "1"), ("0", "1")), tables)

@@ -91,7 +91,7 @@ def _joint(network: "Network", query: int, others: list[int]) -> tuple[Floats, F
 def normal_of(network: "Network", query: int, given: Mapping[int, Any]) -> Normal:
     """Return the distribution of the query given values of others; missing ones are left out."""
     numbers = {
-        vertex: _number(network.names[vertex], value)
+        vertex: number_of(network.names[vertex], value)
         for vertex, value in given.items()
         if not is_missing(value)
     }
@@ -111,25 +111,25 @@ def normal_probability(
             f"intervals of {names} were asked for; ask for one, and give the others as numbers"
         )
     [(vertex, interval)] = wanted.items()
-    low, high = _interval(network.names[vertex], interval)
+    low, high = interval_of(network.names[vertex], interval)
     return normal_of(network, vertex, given).between(low, high)
 
 
-def _interval(name: str, value: Any) -> tuple[float, float]:
+def interval_of(name: str, value: Any) -> tuple[float, float]:
     """Return the ends of an interval that a user gives; None is an open end."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise SettingError(
             f"{name!r} is continuous, and a single value such as {value!r} has probability 0; give"
             f" an interval, (low, high), or ask for its distribution: probability({name!r})"
         )
-    low = -np.inf if value[0] is None else _number(name, value[0])
-    high = np.inf if value[1] is None else _number(name, value[1])
+    low = -np.inf if value[0] is None else number_of(name, value[0])
+    high = np.inf if value[1] is None else number_of(name, value[1])
     if not low <= high:
         raise SettingError(f"the interval of {name!r} is {value}; give the lower end first")
     return float(low), float(high)
 
 
-def _number(name: str, value: Any) -> float:
+def number_of(name: str, value: Any) -> float:
     """Return a value of a continuous variable as a number."""
     if not isinstance(value, Real) or isnan(value):
         raise DataError(f"{value!r} was given for {name!r}, which is continuous; give a number")

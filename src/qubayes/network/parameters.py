@@ -132,7 +132,7 @@ def _rows_of(network: Network, dataset: Dataset, vertex: int) -> Bools | slice:
 def _fit_mixed(network: Network, dataset: Dataset, score: Score) -> Network:
     """Return the network with parameters of discrete and continuous variables."""
     states = network.states or ()
-    tables = _fit_tables(_discrete_part(network), dataset, score)
+    tables = _fit_tables(replace(network, tables=None).discrete_part, dataset, score)
     found = dict(zip(tables.names, tables.parameters[1], strict=True))
     codes = _codes(network, dataset)
     numbers = _numbers(network, dataset)
@@ -154,17 +154,6 @@ def _fit_mixed(network: Network, dataset: Dataset, score: Score) -> Network:
         given = [codes[parent][rows] for parent in discrete]
         parameters.append(fit_by_state(cells, given, arities, names, dataset.weights))
     return replace(network, tables=tuple(parameters), values=tables.values)
-
-
-def _discrete_part(network: Network) -> Network:
-    """Return the graph of the discrete variables, whose parents are discrete."""
-    kept = [vertex for vertex, its in enumerate(network.states or ()) if its]
-    place = {vertex: number for number, vertex in enumerate(kept)}
-    return Network(
-        tuple(network.names[vertex] for vertex in kept),
-        tuple(tuple(place[parent] for parent in network.parents[vertex]) for vertex in kept),
-        tuple((network.states or ())[vertex] for vertex in kept),
-    )
 
 
 def _fit_tables(network: Network, dataset: Dataset, score: Score) -> Network:
