@@ -10,9 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from network_cases import graphs
-from qubayes import QubayesError, SettingError, TooLargeError
-from qubayes.network import ByState, Linear, Mixture, Network, Normal, sample_dataset
-from qubayes.network.mixture import posterior_of
+from qubayes import QubayesError, SettingError
+from qubayes.network import (
+    ByState,
+    Linear,
+    Mixture,
+    Network,
+    Normal,
+    compare,
+    cpdag,
+    query,
+    sample_dataset,
+)
 from reference import normals as reference
 
 
@@ -199,7 +208,34 @@ def test_what_cannot_be_asked_is_refused():
             call()
     never = replace(GARDEN, tables=(np.array([1.0, 0.0]), *GARDEN.tables[1:]))
     assert never.probability({"rain": "yes", "moisture": (0, 1)}) == 0.0
-    with pytest.raises(TooLargeError, match="exact inference needs 8 numbers, at most 7"):
-        posterior_of(GARDEN, 2, {}, {}, largest=7)
     with pytest.raises(SettingError, match="asked for and given"):
         GARDEN.probability("rain", given={"rain": "no"})
+
+
+def test_a_query_prints_states_and_numbers():
+    answer = query(GARDEN, {"meter": "22"})
+    assert answer.probability_of_given is None
+    lines = answer.describe()
+    assert lines[0] == "Given meter = 22:"
+    normal = GARDEN.probability("moisture", given={"meter": 22.0})
+    assert lines[-1].split() == ["moisture", f"{normal.mean:.6g}", f"{normal.deviation:.6g}"]
+    assert answer.as_json()["normals"]["moisture"]["deviation"] == normal.deviation
+    alone = query(GARDEN, {"rain": "yes"}, ["moisture"])
+    assert alone.probability_of_given == pytest.approx(0.3)
+    assert alone.describe()[2:] == [
+        "variable          mean     deviation",
+        "moisture            30             5",
+    ]
+    with pytest.raises(QubayesError, match="'much' was given for 'meter'"):
+        query(GARDEN, {"meter": "much"})
+
+
+def test_the_class_keeps_edges_from_states_to_numbers():
+    found = cpdag(GARDEN)
+    assert found.directed == ((0, 1), (1, 2)) and found.undirected == ()  # else 2 -> 1 <- 0
+    plain = cpdag(Network(GARDEN.names, GARDEN.parents))
+    assert plain.undirected == ((0, 1), (1, 2))
+    other = Network(GARDEN.names, ((), (0, 2), ()), GARDEN.states)
+    assert compare(GARDEN, other).cpdag_distance == 1
+    three = Network(("s", "x", "y"), ((), (0,), (0, 1)), (("a", "b"), (), ()))
+    assert cpdag(three).directed == ((0, 1), (0, 2)) and cpdag(three).undirected == ((1, 2),)

@@ -121,7 +121,7 @@ class Judgement:
         learned = self.learned
         if not learned.settings.chosen_score.is_equivalent:
             return None
-        return cpdag(self.network, learned.dataset.told)
+        return cpdag(self.network, learned.settings.chosen_score.told(learned.dataset))
 
     def _below(self, score: float) -> float:
         """Return how far this network is below a score; 0 for a difference that is rounding."""

@@ -8,6 +8,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..foundation.arrays import Bools
 from ..foundation.errors import QubayesError, some
 from .network import Edge, Network
@@ -60,7 +62,8 @@ def cpdag(network: Network, told: Bools | None = None) -> Cpdag:
 
     `told[a, b]` says that experiments tell the direction of an edge between a and b, since one of
     the two was set where the other was not; the class is then that of Hauser and Bühlmann (JMLR
-    2012), with fewer members.
+    2012), with fewer members. In a network of numbers and states, an edge from a state to a number
+    keeps its direction in every member: no number is a parent of states.
 
     Chickering's labelling (UAI 1995): vertices in topological order, so that every edge that may
     compel another has its label already. Cost: the sum of the squared numbers of parents.
@@ -88,9 +91,19 @@ def cpdag(network: Network, told: Bools | None = None) -> Cpdag:
     edges = [(parent, child) for child, its in enumerate(network.parents) for parent in its]
     directed = sorted((a, b) for a, b in edges if a in compelled[b])
     undirected = sorted((min(a, b), max(a, b)) for a, b in edges if a not in compelled[b])
+    if network.is_mixed:
+        across = _across_kinds(network)
+        told = across if told is None else told | across
     if told is not None:
         return _directed_by(network, {*directed, *(edge for edge in edges if told[edge])})
     return Cpdag(network.names, tuple(directed), tuple(undirected))
+
+
+def _across_kinds(network: Network) -> Bools:
+    """(n, n) whether one of two variables is discrete and the other continuous."""
+    is_number = np.array([not states for states in network.states or ()])
+    found: Bools = is_number[:, None] != is_number
+    return found
 
 
 def _directed_by(network: Network, known: set[Edge]) -> Cpdag:

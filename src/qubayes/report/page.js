@@ -383,9 +383,10 @@
   const isDirected = (k) => !(asClass && edges[k].reversible);
   const edgeName = (k) => `${nodes[edges[k].parent].name} ${isDirected(k) ? "→" : "—"} ${nodes[edges[k].child].name}`;
   function edgeLines(k) {
-    const { reversible, strength, confidence, weight } = edges[k];
+    const { reversible, forced, strength, confidence, weight } = edges[k];
     const lines = [edgeName(k)];
     if (reversible) lines.push("equivalent networks have either direction");
+    if (forced) lines.push("direction set by the model: no number is a parent of states");
     if (weight !== undefined) lines.push(`weight ${signed(weight)}`);
     if (strength === "required") lines.push("required by the settings");
     else if (strength !== null) lines.push(`${score(strength)} of score lost without it`);
@@ -583,6 +584,7 @@
       edgesList("children", outOf[v], "child"),
       ...probabilities(v),
       ...weights(v),
+      ...weightsByState(v),
       html("button", { class: "quiet", type: "button", onclick: () => { clear(); fit(); } }, "Back to the whole network"),
     );
     at("panel").scrollTop = 0;
@@ -631,19 +633,37 @@
     return [html("h3", {}, title), html("div", { class: "table-box cpt", tabindex: "0", role: "region", "aria-label": title },
       html("table", {}, html("tbody", {}, ...body)))];
   }
+  // A continuous vertex with discrete parents: a row for each combination of their states.
+  function weightsByState(v) {
+    const facts = data.parameters && data.parameters[v];
+    if (!facts || !facts.by_state) return [];
+    const { states: discrete, numbers, rows } = facts.by_state;
+    const terms = ["intercept", ...numbers.map((p) => nodes[p].name), "standard deviation"];
+    const head = [...discrete.map((p) => html("th", { scope: "col", class: "given" }, nodes[p].name)), ...terms.map((term) => html("th", { scope: "col", class: "number" }, term))];
+    const body = rows.map((row, k) => html("tr", {}, ...combination(discrete, k).map((state) => html("td", { class: "given" }, state)), ...row.map((value) => html("td", { class: "number" }, `${value}`))));
+    const title = numbers.length ? "Normal, with a mean linear in the parents, by state" : "Normal, by state";
+    return [html("h3", {}, title), html("div", { class: "table-box cpt", tabindex: "0", role: "region", "aria-label": title },
+      html("table", {}, html("thead", {}, html("tr", {}, ...head)), html("tbody", {}, ...body)))];
+  }
+  // The states of discrete vertices in a row of a table; the last one counts up fastest.
+  function combination(vertices, row) {
+    return vertices.reduceRight(([rest, texts], p) => {
+      const { states: own, arity } = data.parameters[p];
+      return [Math.floor(rest / arity), [own[rest % arity] ?? "…", ...texts]];
+    }, [row, []])[1];
+  }
   // The table of a vertex: a row for each combination of its parents' states.
   function probabilities(v) {
     const facts = data.parameters && data.parameters[v];
     if (!facts || !facts.table || facts.arity > facts.states.length) return [];
-    const given = facts.given.map((p) => ({ name: nodes[p].name, states: data.parameters[p].states, arity: data.parameters[p].arity }));
-    const combination = (row) => given.reduceRight(([rest, texts], { states: own, arity }) => [Math.floor(rest / arity), [own[rest % arity] ?? "…", ...texts]], [row, []])[1];
+    const given = facts.given.map((p) => nodes[p].name);
     const cell = (share) => {
       const element = html("td", { class: "number share" }, probability.format(share));
       element.style.setProperty("--share", `${Math.round(100 * share)}%`);
       return element;
     };
-    const head = [...given.map(({ name }) => html("th", { scope: "col", class: "given" }, name)), ...facts.states.map((state) => html("th", { scope: "col", class: "number" }, state))];
-    const body = facts.table.map((row, k) => html("tr", {}, ...combination(k).map((state) => html("td", { class: "given" }, state)), ...row.map(cell)));
+    const head = [...given.map((name) => html("th", { scope: "col", class: "given" }, name)), ...facts.states.map((state) => html("th", { scope: "col", class: "number" }, state))];
+    const body = facts.table.map((row, k) => html("tr", {}, ...combination(facts.given, k).map((state) => html("td", { class: "given" }, state)), ...row.map(cell)));
     const title = given.length ? "Probabilities given the parents" : "Probabilities";
     return [html("h3", {}, title), html("div", { class: "table-box cpt", tabindex: "0", role: "region", "aria-label": title },
       html("table", {}, html("thead", {}, html("tr", {}, ...head)), html("tbody", {}, ...body)))];

@@ -16,7 +16,7 @@ import numpy as np
 from ..foundation.arrays import Bools
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import ending, replacing
-from ..network import Linear, Network, cpdag
+from ..network import ByState, Linear, Network, cpdag
 from ..network.bif import bif_text
 from .drawing import draw, head_path, line_path, png, thicknesses
 from .layers import Edge
@@ -403,6 +403,7 @@ def _network_data(report: Report) -> dict[str, Any]:
             "head": head_path(points, lines[edge]),
             "end": points[-1][1],  # where the line ends without a head
             "reversible": edge in reversible,
+            "forced": _is_forced(report.network, edge),
             "thickness": lines[edge],
             "strength": "required" if strength == math.inf else strength,
             "confidence": report.confidences.get(edge),
@@ -417,6 +418,12 @@ def _network_data(report: Report) -> dict[str, Any]:
         "nodes": nodes,
         "edges": edges,
     }
+
+
+def _is_forced(network: Network, edge: Edge) -> bool:
+    """Return whether the model allows this direction only: from states to numbers."""
+    states = network.states
+    return states is not None and bool(states[edge[0]]) != bool(states[edge[1]])
 
 
 def _weights(network: Network) -> dict[Edge, float]:
@@ -459,6 +466,10 @@ def _parameters_data(report: Report) -> list[dict[str, Any]] | None:
                 "weights": _rounded(table.weights),
                 "deviation": _rounded([table.deviation])[0],
             }
+        if isinstance(table, ByState) and table.size <= _LARGEST_TABLE:
+            discrete, continuous = network.split_parents(vertex)
+            rows = [_rounded([x.intercept, *x.weights, x.deviation]) for x in table]
+            facts["by_state"] = {"states": discrete, "numbers": continuous, "rows": rows}
         found.append(facts)
     return found
 

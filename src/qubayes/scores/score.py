@@ -242,7 +242,12 @@ class Score:
     def told(self, dataset: Dataset) -> Bools | None:
         """Return the (n, n) pairs whose direction equivalent networks do not leave open.
 
-        Experiments tell some. All, if equivalent networks may have other scores."""
+        Experiments tell some. In a table of numbers and states those of each kind with the other:
+        no number is a parent of states. All, if equivalent networks may have other scores."""
+        if self.function is None and dataset.kind == "mixed":
+            is_number = np.array([not states for states in dataset.states])
+            across: Bools = is_number[:, None] != is_number
+            return across if dataset.told is None else dataset.told | across
         if self.is_equivalent:
             return dataset.told
         everything: Bools = np.ones((dataset.n, dataset.n), np.bool_)

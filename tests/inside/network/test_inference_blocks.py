@@ -5,8 +5,9 @@ import pytest
 
 from network_cases import random_tables
 from qubayes import TooLargeError
-from qubayes.network import Network, sample_dataset
+from qubayes.network import ByState, Network, sample_dataset
 from qubayes.network.inference import marginals_given
+from qubayes.network.mixture import posterior_of
 
 
 def test_blocks_of_rows_and_the_largest_table():
@@ -24,3 +25,11 @@ def test_blocks_of_rows_and_the_largest_table():
     assert marginals_given(network, 2, {}, 40, 12).shape == (1, 2)
     with pytest.raises(TooLargeError, match="12 numbers, at most 11"):
         marginals_given(network, 2, {}, 40, 11)
+
+
+def test_a_mixture_of_too_many_parts_is_refused():
+    tables = np.array([0.7, 0.3]), ByState(np.zeros(2), np.zeros((2, 0)), np.ones(2))
+    network = Network(("s", "x"), ((), (0,)), (("a", "b"), ()), tables)
+    assert posterior_of(network, 1, {}, {}, largest=2).weights.tolist() == [[0.7, 0.3]]
+    with pytest.raises(TooLargeError, match="exact inference needs 2 numbers, at most 1"):
+        posterior_of(network, 1, {}, {}, largest=1)
