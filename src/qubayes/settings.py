@@ -44,12 +44,28 @@ AritiesOption = Option(
     "Declare states by a .bif network, or by JSON with the states or their number by column.",
     given_as=Path | None,
 )
+
+
+def parsed_parents(text: str) -> "int | Literal['all']":
+    """Return a number of parents, or "all"."""
+    if text == ALL:
+        return ALL
+    try:
+        return int(text)
+    except ValueError:
+        raise SettingError(f"--max-parents {text}; give a whole number, or all") from None
+
+
+ALL: Literal["all"] = "all"  # number of parents: any
 MaxParents = Annotated[
-    int | None,
+    int | Literal["all"] | None,
     Option(
-        "Search all sets of at most this many parents. Default: 3, or what fits --time-limit; "
-        "learn also grows larger sets.",
+        "Search all sets of at most this many parents, or all sets. Default: 3, or what fits "
+        "--time-limit; learn also grows larger sets.",
         ("--max-parents", "-m"),
+        metavar="NUMBER|all",
+        given_as=str | None,
+        parse=parsed_parents,
     ),
 ]
 Ess = Annotated[float, Option("Set the equivalent sample size of bdeu and bds.")]
@@ -377,7 +393,7 @@ class LearnSettings:
     max_parents : largest number of parents of a variable. None: parent sets of any size are grown
         on demand, and all sets of at most 3 parents are found as well, or of fewer, where the time
         allows it. A number that does not fit the time limit is refused. `qubayes plan` predicts the
-        cost.
+        cost. "all": all sets of any size, where bounds on scores allow it (docs/every-size.md).
     score, ess : name of the local score, and its equivalent sample size where it has one; a
         `Score`; or a function (dataset, child, parents) -> float, as it is or as a `LocalScore`.
         "auto": "bdeu" for discrete columns, "bge" for continuous ones.
@@ -583,9 +599,13 @@ class LearnSettings:
         """The search for candidate sets, without the ancestors in the prior knowledge."""
         from .candidates import CandidateSearch, Knowledge
 
-        most = DEFAULT_PARENTS if self.max_parents is None else self.max_parents
+        given = self.max_parents
+        most = DEFAULT_PARENTS if given is None or given == ALL else given
         known = replace(self.knowledge or Knowledge(), ancestors=())
-        return CandidateSearch(most, self.chosen_score, known, self.possible_parents)
+        every_size = given == ALL
+        return CandidateSearch(
+            most, self.chosen_score, known, self.possible_parents, every_size=every_size
+        )
 
     def fitted_to(self, data: Any, dataset: "Dataset") -> "LearnSettings":
         """Return the settings in force: few variables need fewer parents; data are not read."""
@@ -601,7 +621,7 @@ class LearnSettings:
             reading = replace(reading, weights=None)  # the data hold them
         return replace(
             self,
-            max_parents=most,
+            max_parents=ALL if self.max_parents == ALL else most,
             score=score.name if isinstance(self.score, str) and not score.function else score,
             reading=reading,
         )

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from itertools import combinations
 from math import inf, log
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -37,11 +37,16 @@ class Stamp:
     # of tables with missing cells: "rows" for scores of each family's own rows, "filled" for those
     # of completed tables
     cells: str | None = None
+    # vertices of which sets of every size were searched; None: this was not tried
+    every_size: int | None = None
+    # whether prior knowledge excludes sets; said only beside `every_size`
+    restricted: bool | None = None
 
     def as_json(self, **more: int) -> str:
         """Return the stamp, and more facts beside it, as one line of plain ASCII."""
         facts = {**asdict(self), **more}
-        for key in ("possible_parents", "grown", "penalty", "cells"):
+        optional = ("possible_parents", "grown", "penalty", "cells", "every_size", "restricted")
+        for key in optional:
             if facts[key] is None:
                 del facts[key]
         try:
@@ -60,7 +65,12 @@ class Stamp:
     @property
     def optional_facts(self) -> dict[str, float]:
         """What results say of the scores only where it is not as usual."""
-        facts = {"possible_parents": self.possible_parents, "penalty": self.penalty}
+        facts = {
+            "possible_parents": self.possible_parents,
+            "penalty": self.penalty,
+            "every_size": self.every_size,
+            "restricted": self.restricted,
+        }
         return {name: value for name, value in facts.items() if value is not None}
 
     def with_priors(self) -> "Stamp":
@@ -82,7 +92,9 @@ class Stamp:
             fits = isinstance(value, types[key]) or (
                 isinstance(value, int) and isinstance(0.0, types[key])
             )
-            if isinstance(value, bool) or not fits:  # 1 is a valid 1.0, but True is not a valid 1
+            # 1 is a valid 1.0, but True is not a valid 1
+            wrong = isinstance(value, bool) and bool not in get_args(types[key])
+            if wrong or not fits:
                 raise FormatError(f"the stamp says {key} = {shown(value)}; it must be {types[key]}")
         return Stamp(**facts)
 

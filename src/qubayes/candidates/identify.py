@@ -57,12 +57,18 @@ class CandidateSearch:
 
     With `possible_parents` only this number of parents of each variable is considered, beside the
     required ones: a third are the best single parents, the others score best in a pair with one of
-    these."""
+    these. With `every_size` larger sets are searched as well (every_size.py)."""
 
     max_parents: int = 3  # n - 1 where there are fewer variables
     score: Score = field(default_factory=lambda: Score(AUTO))
     knowledge: Knowledge = field(default_factory=Knowledge)
     possible_parents: int | None = None
+    # larger sets, too: of any size
+    every_size: bool = field(default=False, metadata={"plain": False})
+
+    def most(self, n: int) -> int:
+        """Return the largest number of parents among n variables."""
+        return n - 1 if self.every_size else self.max_parents
 
 
 def identify(
@@ -108,13 +114,19 @@ def identify_until(
     dataset: Dataset,
     search: CandidateSearch | None = None,
     *,
+    enough: Callable[[], bool] | None = None,
     workers: Workers | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
     on_progress: OnProgress = silent,
 ) -> Candidates | None:
-    """Return what `identify` returns; None once `stop` is true."""
+    """Return what `identify` returns; None once `stop` is true.
+
+    Once `enough` is true, no more sets of every size are searched: the stamp then says of how many
+    variables they are known."""
     search = checked(dataset, search or CandidateSearch())
+    if search.every_size:
+        return _of_every_size(stop, enough, dataset, search, workers, on_progress)
     if search.score.function is not None:
         return _by_function(stop, dataset, search, on_progress)
     blocks: list[Block] = []
@@ -136,6 +148,35 @@ def identify_until(
             if progress is not None:
                 on_progress(progress)
         return assemble(dataset, search, blocks)
+    return None
+
+
+def _of_every_size(
+    stop: Callable[[], bool] | None,
+    enough: Callable[[], bool] | None,
+    dataset: Dataset,
+    search: CandidateSearch,
+    workers: Workers | None,
+    on_progress: OnProgress,
+) -> Candidates | None:
+    """Return the candidate sets of any size: small ones first, then larger ones by bounds."""
+    # loaded here: few runs need it
+    from .every_size import check_bounds, small_size, with_every_size
+
+    check_bounds(dataset, search.score)
+    smaller = replace(search, max_parents=small_size(dataset, search), every_size=False)
+    found = identify_until(stop, dataset, smaller, workers=workers, on_progress=on_progress)
+    if found is None:
+        return None
+    with suppress(Stopped):
+        return with_every_size(
+            found,
+            dataset,
+            smaller,
+            workers=(workers or Workers()).until(stop),
+            stop=enough or (lambda: False),
+            on_progress=on_progress,
+        )
     return None
 
 

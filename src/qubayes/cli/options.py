@@ -17,6 +17,8 @@ import typer
 from ..foundation.errors import SettingError
 from ..foundation.settings import Option
 from ..settings import (
+    ALL,
+    DEFAULT_PARENTS,
     AritiesOption,
     Ess,
     KnowledgeOption,
@@ -161,8 +163,10 @@ def search_options(
     from ..scores import Score
 
     known = read_knowledge(knowledge) if knowledge else Knowledge()
-    most = 3 if max_parents is None else max_parents
-    return CandidateSearch(most, Score(score, ess, penalty), known, possible_parents)
+    every_size = max_parents == ALL
+    most = DEFAULT_PARENTS if max_parents is None or max_parents == ALL else max_parents
+    chosen = Score(score, ess, penalty)
+    return CandidateSearch(most, chosen, known, possible_parents, every_size=every_size)
 
 
 def given_options(context: typer.Context) -> dict[str, str]:

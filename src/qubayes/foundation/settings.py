@@ -16,7 +16,7 @@ from numbers import Integral, Real
 from operator import index
 from os import PathLike, fspath
 from types import NoneType, UnionType
-from typing import Annotated, Any, NamedTuple, TypeGuard, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, TypeGuard, Union, get_args, get_origin
 
 from .errors import SettingError
 
@@ -71,7 +71,9 @@ def check_whole(settings: Any) -> None:
     for each in fields(settings):
         value = getattr(settings, each.name)
         kinds = _kinds(each.type)
-        if int not in kinds or (value is None and type(None) in kinds):
+        if int not in kinds or value in _words(each.type):
+            continue
+        if value is None and type(None) in kinds:
             continue
         try:
             whole = index(value)
@@ -125,6 +127,16 @@ def _is_a(value: object, kind: Any) -> bool:
     if kind is int:
         return is_whole(value)
     return isinstance(value, kind)
+
+
+def _words(annotation: Any) -> list[str]:
+    """Return the texts that an annotation allows by name."""
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    words: list[str] = []
+    for kind in get_args(annotation):
+        words += get_args(kind) if get_origin(kind) is Literal else ()
+    return words
 
 
 def _kinds(annotation: Any) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """A scikit-learn estimator around `learn` (in a clone: `pip install '.[sklearn]'`)."""
 
 from dataclasses import fields, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -38,8 +38,9 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    max_parents : int or None
-        The largest number of parents of a variable. None: 3, or what fits the time limit.
+    max_parents : int, "all" or None
+        The largest number of parents of a variable; "all" for any number, where bounds on scores
+        allow it. None: 3, or what fits the time limit.
     score_name : str
         The score to be maximised, such as "bdeu" or "bic"; "auto" is "bdeu" for discrete columns
         and "bge" for continuous ones. Without a prior, as in "bic", what `fit`
@@ -106,7 +107,7 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        max_parents: int | None = None,
+        max_parents: int | Literal["all"] | None = None,
         *,
         score_name: str = "auto",
         ess: float = 1.0,

@@ -21,11 +21,12 @@ from ..candidates import (
 )
 from ..data import Dataset, have_many_equal
 from ..foundation.errors import QubayesError, option
+from ..foundation.jit import compilations
 from ..foundation.progress import OnProgress, Progress
 from ..foundation.stop import Interrupt
 from ..foundation.workers import Workers
 from ..network import Network, read_network, write_network
-from ..scores import LimitedTables
+from ..scores import PENALISED, LimitedTables
 from ..search import Growth
 from ..search.growth import FEW_RESTARTS, MANY_RESTARTS, NARROW, WIDE
 from ..settings import DEFAULT_SECONDS, LearnSettings
@@ -40,8 +41,29 @@ _ALL_SECONDS = 60.0  # for all sets of at most m parents where there is no time 
 _SETS_A_VARIABLE, _FELT = 600, 1_000_000
 # Continuous variables of which parent sets of every size are searched: half a million sets.
 _MOST_NUMBERS = 16
+# Seconds, or share of the time limit, for sets of every size, and the most variables of these.
+_EVERY_SECONDS, _EVERY_SHARE, _MOST_EVERY = 5.0, 0.1, 64
 _KEEP_EVERY = 1.0  # seconds between two writings of the best network
 log = logging.getLogger("qubayes")
+
+
+class CompiledClock:
+    """Seconds since it was made, without those of compilations."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+        self._compiling = inf
+
+    @property
+    def seconds(self) -> float:
+        """The seconds so far."""
+        return min(time.perf_counter(), self._compiling) - self._began
+
+    def compiles(self, begins: bool) -> None:
+        """Stop the clock where a compilation begins, and go on where it ends."""
+        if not begins:
+            self._began += time.perf_counter() - self._compiling
+        self._compiling = time.perf_counter() if begins else inf
 
 
 @dataclass
@@ -76,7 +98,7 @@ class GrownStage:
         if self._small and self._discrete and self._is_dear(self.settings.search.max_parents):
             found = self._identify(self.settings.search.max_parents)
             if found is not None:
-                return found
+                return self._with_every_size(found)
         unlimited = self._small and self.settings.time_limit is None
         if self.moves is not None:
             growth.run(self._until(self._latest), self.moves)
@@ -85,6 +107,8 @@ class GrownStage:
         most = 0 if self._pressed() else self._most_to_search()
         if most:
             found = self._identify(most)
+        if found is not None:
+            found = self._with_every_size(found)
         if found is None and not self.interrupted and self.moves is None:
             growth.run(self._until(_LAST_SHARE * self._seconds))
             self._pressed()
@@ -228,6 +252,35 @@ class GrownStage:
                 workers=self.workers,
                 on_progress=self.on_progress,
             )
+
+    def _with_every_size(self, found: Candidates) -> Candidates:
+        """Return the candidate sets of any size if they are found soon, else those that are known.
+
+        Only scores whose bounds are strong are tried; other runs load and compile nothing."""
+        search = replace(self.settings.search, every_size=True)
+        strong = not self._discrete or search.score.name in PENALISED
+        if not strong or self.dataset.n > _MOST_EVERY or self.moves is not None:
+            return found
+        if found.stamp.max_parents == self.dataset.n - 1 or self._pressed():
+            return found
+        from ..candidates.every_size import has_bounds
+
+        if not has_bounds(self.dataset, search.score.on(self.dataset)):
+            return found
+        limit = self.settings.time_limit
+        seconds = _EVERY_SECONDS if limit is None else _EVERY_SHARE * limit
+        clock = CompiledClock()
+        with self.interrupt.listening(), compilations(clock.compiles):
+            larger = identify_until(
+                self._pressed,
+                self.dataset,
+                search,
+                enough=lambda: clock.seconds > seconds,
+                workers=self.workers,
+                on_progress=self.on_progress,
+            )
+        complete = larger is not None and larger.stamp.every_size == self.dataset.n
+        return larger if larger is not None and complete else found
 
     def _pressed(self) -> bool:
         """Return whether the stage was interrupted."""

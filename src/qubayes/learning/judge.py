@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -256,7 +256,7 @@ class Judgement:
 def judge(
     data: Any,
     network: Network | str | PathLike[str],
-    max_parents: int | None = None,
+    max_parents: int | Literal["all"] | None = None,
     *,
     score: str | Score | LocalScore | ScoreFunction = "auto",
     ess: float = 1.0,
@@ -318,7 +318,7 @@ def judge(
     rows = learned.dataset  # with values in missing cells, if these were imputed
     score = learned.settings.chosen_score
     known = settings.knowledge or Knowledge()
-    allowed = known.resolve(network.names, learned.settings.search.max_parents)
+    allowed = known.resolve(network.names, learned.settings.search.most(len(network.names)))
     priors = allowed.prior_matrix()
     bonuses = [
         float(priors[child, list(parents)].sum()) for child, parents in enumerate(network.parents)

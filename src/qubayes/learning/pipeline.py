@@ -7,18 +7,21 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from math import inf
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .. import __version__
 from ..candidates import (
     Candidates,
+    CandidateSearch,
     Knowledge,
     affordable,
     allowed_for,
     fingerprint,
     identify,
+    identify_until,
     read_candidates,
     warn_of_most,
     write_candidates,
@@ -71,6 +74,7 @@ if TYPE_CHECKING:
     from ..qubo import Formulation
     from .posterior import Posterior
 
+_EVERY_SHARE = 0.6  # of the time limit, after which no more sets of every size are searched
 LEAST_SHARE = 0.1  # share of the time limit that the solver has in any case
 log = logging.getLogger("qubayes")
 
@@ -80,7 +84,7 @@ SEARCH_INPUTS = "search_inputs"
 
 def learn(
     data: Any,
-    max_parents: int | None = None,
+    max_parents: int | Literal["all"] | None = None,
     *,
     score: str | Score | LocalScore | ScoreFunction = "auto",
     ess: float = 1.0,
@@ -277,7 +281,8 @@ class _Pipeline:
         # raises for contradictions that the search would not meet
         if self.settings.knowledge is not None:
             search = self.settings.search
-            allowed_for(dataset, search.score, self.settings.knowledge, search.max_parents)
+            most = search.most(dataset.n)
+            allowed_for(dataset, search.score, self.settings.knowledge, most)
         candidates = self.grow(dataset) if self.grows else self.find_candidates(dataset)
         with self.interrupt.listening():
             learned = self.search(dataset, candidates, source)
@@ -396,6 +401,8 @@ class _Pipeline:
                     self.limit_left,
                     on_progress=self.on_progress,
                 )
+            if search.every_size:
+                return self.of_every_size(dataset, search)
             return identify(
                 dataset,
                 search,
@@ -417,6 +424,27 @@ class _Pipeline:
             )
             if blocks is not None:
                 blocks.unlink(missing_ok=True)
+        return found
+
+    def of_every_size(self, dataset: Dataset, search: CandidateSearch) -> Candidates:
+        """Return candidate sets of any size, for as many variables as the time allows."""
+        limit = self.settings.time_limit
+        end = self.began + (inf if limit is None else _EVERY_SHARE * limit)
+        found = identify_until(
+            None,
+            dataset,
+            search,
+            enough=lambda: time.perf_counter() > end,
+            workers=self.workers,
+            on_progress=self.on_progress,
+        )
+        assert found is not None  # nothing stops it
+        if found.stamp.every_size != dataset.n:
+            log.warning(
+                "sets of every size were searched for %d of %d variables; the others have all sets"
+                " of at most %d parents: more time may add some",
+                *(found.stamp.every_size, dataset.n, found.stamp.max_parents),
+            )
         return found
 
     @property

@@ -130,6 +130,8 @@ class Solution:
         if not self.proved:
             bound, *limits = self._bound_in_words()
             return [f"Not proved optimal: {bound[0].lower()}{bound[1:]}", *limits]
+        if self.over_all_dags:
+            return [f"Proved optimal{self.scope}: no network scores higher."]
         if self.stamp.grown or self.stamp.max_parents is None:
             return [f"Proved optimal{self.scope}."]
         return [f"Proved optimal: no network{self.scope} scores higher."]
@@ -145,6 +147,8 @@ class Solution:
             bound += ", a weak bound."
         else:
             bound += f" (gap {100 * self.gap:.2g} %)."
+        if self.over_all_dags:
+            return [bound, f"The bound holds{self.scope}."]
         return [bound, f"The bound is for networks{self.scope}."] if self.scope else [bound]
 
     def rows_of_network(self) -> list[tuple[str, str]]:
@@ -175,8 +179,16 @@ class Solution:
         return self.stamp.grown is not None and not self.stamp.max_parents
 
     @property
+    def over_all_dags(self) -> bool:
+        """Whether sets of every size were searched for all variables, on purpose."""
+        return self.stamp.every_size == len(self.names)
+
+    @property
     def scope(self) -> str:
         """For which networks a proof or a bound holds, in words; empty if for all."""
+        if self.over_all_dags:
+            allowed = " that prior knowledge allows" if self.stamp.restricted else ""
+            return f" over all DAGs{allowed}"
         largest, possible = self.stamp.max_parents, self.stamp.possible_parents
         if self.only_grown:
             return " of the parent sets that were grown"
@@ -186,6 +198,10 @@ class Solution:
             return (
                 f" among all sets of at most {largest} parents and {self.stamp.grown:,} larger ones"
             )
+        if self.stamp.every_size:
+            limited = counted(len(self.names) - self.stamp.every_size, "variable")
+            parents = f"{largest} parent{'s' * (largest != 1)}"
+            return f" with at most {parents} for {limited}, any number for the others"
         if largest < len(self.names) - 1:
             most = f" with at most {largest}"
             if possible is not None:
