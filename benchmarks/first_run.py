@@ -1,13 +1,15 @@
-"""What the first run on a new machine takes, stage by stage, and what the next one takes, as Markdown tables.
+"""Seconds of start-up: the first `learn` on a new machine, later ones, imports, and compiling by kernel.
 
     python -m benchmarks first-run [--data examples/alarm.csv] [-m 3] [--kernels 10] [--repeat 1]
 
-First `qubayes learn` as a user runs it, each time in full. Then its stages one after the other in
-one process, where nothing is compiled in the background; of these the quickest run counts, stage by
-stage: other work on the machine only ever adds. Each run is a process of its own: the first with an
-empty cache of compiled kernels, the second with what the first left there."""
+First `qubayes learn` as a user runs it, each time in full, and what of it are imports. Then its
+stages one after the other in one process, where nothing is compiled by a second one; of these the
+quickest run counts, stage by stage: other work on the machine only ever adds. Each run is a process
+of its own: the first with an empty cache of compiled kernels, the second with what the first left
+there. The byte code of all modules is made before, as an installer does."""
 
 import argparse
+import compileall
 import json
 import os
 import subprocess
@@ -17,6 +19,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+SOURCE = Path(__file__).parents[1] / "src"
+# the modules of the command, and those that `learn` imports when it begins
+IMPORTS = (
+    "import qubayes.cli, qubayes.learning, qubayes.search.exact, highspy, scipy.sparse.csgraph"
+)
+_STAGE_PARENTS = 3  # most parents in the table of stages, unless given
 SAMPLE = Path(__file__).parents[1] / "examples" / "alarm.csv"
 
 
@@ -24,7 +32,7 @@ def main() -> None:
     """Print the tables, or be one of the runs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", default=str(SAMPLE))
-    parser.add_argument("-m", "--max-parents", type=int, default=3)
+    parser.add_argument("-m", "--max-parents", type=int, help="of the command; default: none")
     parser.add_argument(
         "--kernels", type=int, default=10, help="how many of the slowest functions to list"
     )
@@ -34,19 +42,22 @@ def main() -> None:
     if options.one:
         print(json.dumps(run(options.data, options.max_parents)))
     else:
+        compileall.compile_dir(SOURCE, quiet=1)
         learn(options)
         compare(options)
 
 
 def learn(options: argparse.Namespace) -> None:
     """Print how long the whole command takes, to the result's end, and whether it is proved."""
-    print_row(["`qubayes learn`", "first run, s", "next run, s", "proved"])
-    print_row(["---", "---:", "---:", "---"])
+    print_row(["`qubayes learn`", "first run, s", "next run, s", "of these imports, s", "proved"])
+    print_row(["---", "---:", "---:", "---:", "---"])
     for number in range(1, options.repeat + 1):
         with tempfile.TemporaryDirectory() as folder:
             runs = [_learn_once(options, folder) for _ in range(2)]
+            imports = _seconds_of_imports()
         proved = "yes" if all(proved for _, proved in runs) else "no"
-        print_row([f"run {number}", *(f"{seconds:.2f}" for seconds, _ in runs), proved])
+        seconds = [*(its for its, _ in runs), imports]
+        print_row([f"run {number}", *(f"{each:.2f}" for each in seconds), proved])
     print()
 
 
@@ -58,14 +69,27 @@ def _learn_once(options: argparse.Namespace, folder: str) -> tuple[float, bool]:
         "qubayes",
         "learn",
         options.data,
-        "-m",
-        str(options.max_parents),
     ]
+    if options.max_parents is not None:
+        command += ["-m", str(options.max_parents)]
     command += ["--json", "-o", str(Path(folder) / "network.bif")]
     began = time.perf_counter()
-    environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
+    environment = _environment(NUMBA_CACHE_DIR=folder)
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return time.perf_counter() - began, bool(json.loads(done.stdout)["proved"])
+
+
+def _seconds_of_imports() -> float:
+    """Return the seconds of a process that imports what `learn` needs, and no more."""
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", IMPORTS], check=True, env=_environment())
+    return time.perf_counter() - began
+
+
+def _environment(**more: str) -> dict[str, str]:
+    """Return the variables of this process and `more`; modules keep their byte code."""
+    kept = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | more
 
 
 def compare(options: argparse.Namespace) -> None:
@@ -126,14 +150,14 @@ def in_process(options: argparse.Namespace, cache: str) -> dict[str, Any]:
         "--data",
         options.data,
         "-m",
-        str(options.max_parents),
+        str(options.max_parents or _STAGE_PARENTS),
     ]
     done = subprocess.run(
         command,
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        env={**os.environ, "NUMBA_CACHE_DIR": cache},
+        env=_environment(NUMBA_CACHE_DIR=cache),
     )
     outcome: dict[str, Any] = json.loads(done.stdout)
     return outcome

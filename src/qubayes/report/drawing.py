@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Container, Iterable, Mapping
+from html import escape
 from itertools import pairwise
-from xml.sax.saxutils import escape
 
 import numpy as np
 
@@ -117,7 +117,8 @@ def _node(name: str, label: str, x: float, y: float, width: float) -> str:
 
 def xml_text(text: str) -> str:
     """Return the text as XML; characters that XML does not allow become U+FFFD."""
-    return escape("".join(c if c.isprintable() or c in " \t\n" else "\ufffd" for c in text))
+    known = "".join(c if c.isprintable() or c in " \t\n" else "\ufffd" for c in text)
+    return escape(known, quote=False)  # that of xml.sax would import the clients of HTTP
 
 
 def png(picture: str) -> bytes:
