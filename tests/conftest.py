@@ -1,9 +1,13 @@
 """Settings and fixtures of all tests."""
 
+import importlib
+import os
 import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from qubayes.foundation import jit
 
 # `pytest --hypothesis-profile thorough` searches longer. A test that needs more multiplies the
 # examples of the profile.
@@ -60,3 +64,71 @@ def set_clock(monkeypatch):
         monkeypatch.setattr(target, clock)
 
     return set_clock
+
+
+@pytest.fixture
+def empty_cache(tmp_path, monkeypatch):
+    """The folder of compiled kernels, which is empty."""
+    monkeypatch.setattr(jit.config, "CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def without_plug_ins(monkeypatch):
+    """As if no other package registered a solver."""
+    monkeypatch.setattr("qubayes.search.run.entry_points", lambda group: [])
+
+
+@pytest.fixture
+def set_memory(monkeypatch):
+    """Return a function that sets how many bytes this process may take (`ulimit -v`)."""
+
+    def set_memory(limit):
+        monkeypatch.setattr("qubayes.foundation.environment.address_limit", lambda: limit)
+
+    return set_memory
+
+
+@pytest.fixture
+def calls_of(monkeypatch):
+    """Return a function that lists the calls of a function, which still does its work."""
+
+    def calls_of(home, name):
+        original, calls = getattr(home, name), []
+
+        def watched(*arguments, **more):
+            calls.append((arguments, more))
+            return original(*arguments, **more)
+
+        monkeypatch.setattr(home, name, watched)
+        return calls
+
+    return calls_of
+
+
+@pytest.fixture
+def press_at(monkeypatch):
+    """Return a function that presses Ctrl-C when one call of "module.function" begins, or ends."""
+
+    def press_at(target, call=1, *, times=1, after=False):
+        module, _, name = target.rpartition(".")
+        home = importlib.import_module(module)
+        original, calls = getattr(home, name), []
+
+        def press():
+            for _ in range(times):
+                os.kill(os.getpid(), signal.SIGINT)
+
+        def pressed(*arguments, **more):
+            calls.append(name)
+            due = len(calls) == call
+            if due and not after:
+                press()
+            found = original(*arguments, **more)
+            if due and after:
+                press()
+            return found
+
+        monkeypatch.setattr(home, name, pressed)
+
+    return press_at

@@ -791,9 +791,9 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     assert_one_line(code, err, "NAME:PARENTS")
 
 
+@pytest.mark.usefixtures("without_plug_ins")
 def test_missing_baselines_are_named_before_anything_is_downloaded(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "qubayes_baselines", None)
-    monkeypatch.setattr("qubayes.search.run.entry_points", lambda group: [])
     for arguments in (("--tables", "1"), ("--tables", "3", "--solvers", "anneal,bqp")):
         code, _, err = run(capsys, "--quick", "--results", tmp_path / "results", *arguments)
         assert_one_line(code, err, "qubayes-baselines", "pip install ./benchmarks/paper/baselines")

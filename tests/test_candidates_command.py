@@ -7,8 +7,10 @@ import sys
 import pytest
 
 from candidate_cases import assert_one_line, data_file, dependent_data, run
-from qubayes.candidates import read_candidates
+from qubayes import QubayesError
+from qubayes.candidates import CandidateSearch, read_candidates
 from qubayes.data import read
+from qubayes.learning import identify_file
 from reference.candidates import candidate_sets
 from reference.scores import local_score
 
@@ -142,9 +144,11 @@ def test_bad_places(tmp_path, capsys):
 def test_names_that_the_format_cannot_hold_are_refused_before_the_search(tmp_path, capsys):
     data = tmp_path / "data.csv"
     data.write_text(GOOD.replace("a,b,c", "a,b c,d"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("qubayes.learning.stages.identify", None)
-        refused(capsys, tmp_path, [data, "-m", 1, "-o", tmp_path / "x.jkl"], ["'b c'", ".qbc"])
+    reports = []
+    with pytest.raises(QubayesError, match="'b c'"):
+        identify_file(data, CandidateSearch(1), tmp_path / "x.jkl", on_progress=reports.append)
+    assert not reports
+    refused(capsys, tmp_path, [data, "-m", 1, "-o", tmp_path / "x.jkl"], ["'b c'", ".qbc"])
     code, _, err = run(capsys, "candidates", data, "-m", 1, "-o", tmp_path / "x.qbc")
     assert code == 0 and read_candidates(tmp_path / "x.qbc").names == ("a", "b c", "d"), err
 

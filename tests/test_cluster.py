@@ -289,17 +289,23 @@ def test_no_work_at_all(client):
         assert list(run_tasks(measure, {}, [], workers)) == []
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nowhere", "carrier-pigeon://x:1"])
-def test_nobody_answers(address, monkeypatch, tmp_path, capsys):
-    """A bad address fails before anything is read (the data do not exist), and Dask does not try it again and again."""
-    clients = []
+@pytest.fixture
+def clients(monkeypatch):
+    """The clients that are made."""
+    made = []
 
     class Recorded(Client):
         def __init__(self, *arguments, **options):
-            clients.append(arguments)
+            made.append(self)
             super().__init__(*arguments, **options)
 
     monkeypatch.setattr("distributed.Client", Recorded)
+    return made
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nowhere", "carrier-pigeon://x:1"])
+def test_nobody_answers(address, clients, tmp_path, capsys):
+    """A bad address fails before anything is read (the data do not exist), and Dask does not try it again and again."""
     data, output = tmp_path / "missing.csv", tmp_path / "x.jkl"
     sets = tmp_path / "missing.jkl"
     for command in (
@@ -316,15 +322,7 @@ def test_nobody_answers(address, monkeypatch, tmp_path, capsys):
     assert bool(clients) == (address == "carrier-pigeon://x:1")
 
 
-def test_one_connection_for_all_stages(cluster, monkeypatch):
-    clients = []
-
-    class Recorded(Client):
-        def __init__(self, *arguments, **options):
-            clients.append(self)
-            super().__init__(*arguments, **options)
-
-    monkeypatch.setattr("distributed.Client", Recorded)
+def test_one_connection_for_all_stages(cluster, clients):
     there = Workers(cluster=cluster.scheduler_address)
     options = {"solver": "anneal", "moves": 500, "bootstrap": 2, "possible_parents": 5}
     found = learn(DATASET, 2, **options, workers=there)

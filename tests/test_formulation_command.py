@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -161,15 +160,8 @@ def test_subsets_from_a_file(scores_file, tmp_path):
     assert f"subsets read from {tmp_path / 'found.qbs'}" in told.stdout
 
 
-def test_an_interrupt_writes_the_best_so_far_and_exits_with_130(scores_file, tmp_path, monkeypatch):
-    @contextmanager
-    def interrupting(*, quiet):
-        def show(progress):
-            raise KeyboardInterrupt
-
-        yield show
-
-    monkeypatch.setattr("qubayes.cli.qubo_commands.progress_bar", interrupting)
+def test_an_interrupt_writes_the_best_so_far_and_exits_with_130(scores_file, tmp_path, press_at):
+    press_at("qubayes.qubo.subsets.cover.cover_system")
     done = CliRunner().invoke(
         app,
         [

@@ -4,7 +4,6 @@ import itertools
 import json
 import math
 import os
-import signal
 import subprocess
 import sys
 from importlib import import_module
@@ -18,7 +17,7 @@ from dimod import BinaryQuadraticModel
 
 import qubayes
 from candidate_cases import assert_one_line, data_file, dependent_data, run, with_large_tables
-from qubayes import QubayesError, learning
+from qubayes import QubayesError
 from qubayes.learning import Learned, learn
 from qubayes.network import read_network
 from qubayes.qubo import encode_sets
@@ -51,24 +50,20 @@ def data(tmp_path):
         (["-o", "x.csv", "--trace", "./x.csv"], "choose another name"),
     ],
 )
-def test_places_are_checked_before_the_work(
-    data, tmp_path, monkeypatch, capsys, options, complaint
-):
+def test_places_are_checked_before_the_work(tmp_path, monkeypatch, capsys, options, complaint):
+    """The data have a fault, which would be found next."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.html").mkdir()
-    monkeypatch.setattr(learning, "learn_with", lambda *_, **__: pytest.fail("it began to learn"))
-    assert_refused(capsys, complaint, "learn", data, *options)
+    (tmp_path / "bad.csv").write_text("a,b\n1\n")
+    assert_refused(capsys, complaint, "learn", tmp_path / "bad.csv", *options)
+    assert_refused(capsys, "line 2", "learn", tmp_path / "bad.csv")
 
 
-def test_report_and_qubo_search_the_subsets_once(data, tmp_path, monkeypatch, capsys):
-    module = import_module("qubayes.qubo.formulation")
-    searches, cover = [], module.cover
-    monkeypatch.setattr(
-        module, "cover", lambda *given, **named: searches.append(1) or cover(*given, **named)
-    )
+def test_report_and_qubo_search_the_subsets_once(data, tmp_path, calls_of, capsys):
+    searches = calls_of(import_module("qubayes.qubo.formulation"), "cover")
     files = tmp_path / "x.html", tmp_path / "x.bqm"
     assert run(capsys, "learn", data, "-m", 2, "--report", files[0], "--qubo", files[1])[0] == 0
-    assert searches == [1] and all(file.exists() for file in files)
+    assert len(searches) == 1 and all(file.exists() for file in files)
 
 
 @pytest.mark.parametrize("option", ["-o", "--trace"])
@@ -104,39 +99,30 @@ def test_one_file_that_cannot_be_written_keeps_no_other_from_being(tmp_path, cap
 
 
 @pytest.mark.parametrize("name", ["x.xmlbif", "x.graphml"])
-def test_a_name_that_the_file_cannot_hold_is_refused_before_the_search(
-    tmp_path, capsys, monkeypatch, name
-):
+def test_a_name_that_the_file_cannot_hold_is_refused_before_the_search(tmp_path, capsys, name):
     path = tmp_path / "data.csv"
     path.write_text('"a\x01b",c\n' + "0,1\n1,0\n" * 20)
-    monkeypatch.setattr(
-        "qubayes.learning.pipeline.identify", lambda *_, **__: pytest.fail("it began to search")
-    )
+    reports = []
+    with pytest.raises(QubayesError, match="cannot hold the name"):
+        learn(path, output=tmp_path / name, on_progress=reports.append)
+    assert not reports
     assert_refused(capsys, r"cannot hold the name 'a\x01b'", "learn", path, "-o", tmp_path / name)
 
 
-def interrupt_at(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C as soon as the stage begins, or its second piece."""
-    module, name = (
-        ("confidence", "identify_until") if stage.startswith("bootstrap") else ("pipeline", stage)
-    )
-    home, calls = sys.modules[f"qubayes.learning.{module}"], []
-    original = getattr(home, name)
-
-    def interrupted(*arguments, **more):
-        calls.append(name)
-        if stage != "bootstrap, second" or len(calls) == 2:
-            os.kill(os.getpid(), signal.SIGINT)
-        return original(*arguments, **more)
-
-    monkeypatch.setattr(home, name, interrupted)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize("stage", ["fit", "bootstrap", "bootstrap, second"])
-def test_a_network_that_was_found_is_not_thrown_away(data, tmp_path, monkeypatch, capsys, stage):
+@pytest.mark.parametrize(
+    ("target", "call", "samples"),
+    [
+        ("pipeline.fit", 1, None),
+        ("confidence.identify_until", 1, None),
+        ("confidence.identify_until", 2, 1),
+    ],
+)
+def test_a_network_that_was_found_is_not_thrown_away(
+    data, tmp_path, press_at, capsys, target, call, samples
+):
     best = learn(DATA, 2).solution.score
-    interrupt_at(stage, monkeypatch)
+    press_at(f"qubayes.learning.{target}", call)
     files = [tmp_path / name for name in ("x.bif", "x.html", "x.csv")]
     code, out, error = run(
         capsys,
@@ -159,29 +145,18 @@ def test_a_network_that_was_found_is_not_thrown_away(data, tmp_path, monkeypatch
     assert found["score"] == best and found["proved"] and found["bits"]["ours"]["total"] > 0
     assert all(path.exists() for path in files)
     assert read_network(files[0]).tables is not None
-    samples = found["confidence"] and found["confidence"]["samples"]
-    assert samples == (1 if stage == "bootstrap, second" else None)
+    assert samples == (found["confidence"] and found["confidence"]["samples"])
 
 
-def interrupt_cover(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C while the subsets of the first vertex are searched for."""
-    home = sys.modules["qubayes.qubo.subsets.cover"]
-    original, before = home.cover_system, []
-
-    def interrupted(task, system):
-        if all(task is not other for other in before):
-            before.append(task)
-            os.kill(os.getpid(), signal.SIGINT)
-        return original(task, system)
-
-    monkeypatch.setattr(home, "cover_system", interrupted)
+COVER = "qubayes.qubo.subsets.cover.cover_system"  # the search of one vertex
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_an_interrupt_while_subsets_are_searched_is_told(data, tmp_path, monkeypatch, capsys):
+def test_an_interrupt_while_subsets_are_searched_is_told(
+    data, tmp_path, monkeypatch, press_at, capsys
+):
     """The bits of an unfinished cover are not shown as a result, and its QUBO is not written."""
-    import_module("qubayes.qubo")
-    interrupt_cover(monkeypatch)
+    press_at(COVER)
     files = [tmp_path / name for name in ("x.bif", "x.html", "x.bqm")]
     options = ["-o", files[0], "--report", files[1], "--qubo", files[2]]
     code, out, error = run(capsys, "learn", data, "-m", 3, "--json", *options)
@@ -190,9 +165,10 @@ def test_an_interrupt_while_subsets_are_searched_is_told(data, tmp_path, monkeyp
     assert found["proved"] and found["interrupted"] and found["bits"] is None
     assert [path.exists() for path in files] == [True, True, False]
     assert '"bits":null' in files[1].read_text()
+    press_at(COVER)
     learned = learn(DATA, 3, report=tmp_path / "y.html")
     assert learned.interrupted and learned.solution.proved
-    interrupt_cover(monkeypatch)
+    press_at(COVER)
     assert not learned.subsets.complete  # more subsets than needed are not kept
     monkeypatch.undo()
     assert learned.bits["total"] == learn(DATA, 3).bits["total"]
@@ -207,10 +183,9 @@ def test_files_of_the_run_folder_are_not_written_over(data, tmp_path, capsys, na
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_an_interrupt_before_the_solver_searches_is_heard(data, monkeypatch, capsys):
+def test_an_interrupt_before_the_solver_searches_is_heard(data, press_at, capsys):
     """While its kernels are compiled: a search of an hour must not follow."""
-    module = import_module("qubayes.search.orders.anneal")
-    monkeypatch.setattr(module, "warm_up", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    press_at("qubayes.search.orders.anneal.warm_up")
     code, out, error = run(
         capsys, "learn", data, "-m", 1, "--solver", "anneal", "--time-limit", 3600
     )
@@ -220,19 +195,9 @@ def test_an_interrupt_before_the_solver_searches_is_heard(data, monkeypatch, cap
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("name", ["write_solution", "fit", "alternatives", "Learned"])
-def test_an_interrupt_between_two_stages_loses_no_network(
-    data, tmp_path, monkeypatch, capsys, name
-):
+def test_an_interrupt_between_two_stages_loses_no_network(data, tmp_path, press_at, capsys, name):
     """After the block of one stage that stops on Ctrl-C, and before that of the next one."""
-    home = sys.modules["qubayes.learning.pipeline"]
-    original = getattr(home, name)
-
-    def ended(*arguments, **more):
-        result = original(*arguments, **more)
-        os.kill(os.getpid(), signal.SIGINT)
-        return result
-
-    monkeypatch.setattr(home, name, ended)
+    press_at(f"qubayes.learning.pipeline.{name}", after=True)
     options = ["--best", 2, "--run-dir", tmp_path / "run", "-o", tmp_path / "x.bif", "--json"]
     code, out, _ = run(capsys, "learn", data, "-m", 2, *options)
     assert (
@@ -241,28 +206,18 @@ def test_an_interrupt_between_two_stages_loses_no_network(
     assert code == 130
 
 
-def interrupt_files(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
-    """Press Ctrl-C so often when the network is written."""
-    home = sys.modules["qubayes.learning.learned"]
-    original = home.write_network
-
-    def interrupted(*arguments, **more):
-        for _ in range(times):
-            os.kill(os.getpid(), signal.SIGINT)
-        original(*arguments, **more)
-
-    monkeypatch.setattr(home, "write_network", interrupted)
+WRITE = "qubayes.learning.learned.write_network"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("before", [False, True])
 def test_an_interrupt_while_files_are_written_leaves_out_the_qubo(
-    data, tmp_path, monkeypatch, capsys, before
+    data, tmp_path, press_at, capsys, before
 ):
     """Also the first one in this stage after one in an earlier stage."""
     if before:
-        interrupt_at("fit", monkeypatch)
-    interrupt_files(monkeypatch, 1)
+        press_at("qubayes.learning.pipeline.fit")
+    press_at(WRITE)
     options = [
         "-o",
         tmp_path / "x.bif",
@@ -282,9 +237,9 @@ def test_an_interrupt_while_files_are_written_leaves_out_the_qubo(
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_an_interrupt_while_files_are_written_is_told_without_a_qubo(
-    data, tmp_path, monkeypatch, capsys
+    data, tmp_path, press_at, capsys
 ):
-    interrupt_files(monkeypatch, 1)
+    press_at(WRITE)
     files = [tmp_path / name for name in ("x.bif", "x.html", "x.csv")]
     options = ["-o", files[0], "--report", files[1], "--trace", files[2], "--json"]
     code, out, error = run(capsys, "learn", data, "-m", 2, *options)
@@ -298,8 +253,8 @@ def test_an_interrupt_while_files_are_written_is_told_without_a_qubo(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_a_second_interrupt_in_one_stage_acts_at_once(data, tmp_path, monkeypatch, capsys):
-    interrupt_files(monkeypatch, 2)
+def test_a_second_interrupt_in_one_stage_acts_at_once(data, tmp_path, press_at, capsys):
+    press_at(WRITE, times=2)
     code, out, error = run(
         capsys, "learn", data, "-m", 2, "-o", tmp_path / "x.bif", "--trace", tmp_path / "x.csv"
     )
@@ -308,15 +263,14 @@ def test_a_second_interrupt_in_one_stage_acts_at_once(data, tmp_path, monkeypatc
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_a_report_without_bits_is_told(data, tmp_path, monkeypatch, capsys):
-    import_module("qubayes.qubo")
-    interrupt_cover(monkeypatch)
+def test_a_report_without_bits_is_told(data, tmp_path, press_at, capsys):
+    press_at(COVER)
     code, _, error = run(capsys, "learn", data, "-m", 3, "--report", tmp_path / "x.html")
     assert code == 130 and error == "qubayes: interrupted; the report is without bits\n"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_an_interrupt_before_a_network_has_the_ancestors(data, tmp_path, monkeypatch, capsys):
+def test_an_interrupt_before_a_network_has_the_ancestors(data, tmp_path, press_at, capsys):
     """The best network has no path between these two: an edge is required, whose candidate sets are searched for."""
     learned = learn(DATA, 2)
     graph = nx.DiGraph(learned.network.edges)
@@ -324,17 +278,7 @@ def test_an_interrupt_before_a_network_has_the_ancestors(data, tmp_path, monkeyp
     pairs = itertools.permutations(DATA.names, 2)
     names = next(pair for pair in pairs if not nx.has_path(graph, *pair))
     (tmp_path / "k.json").write_text(json.dumps({"ancestors": [names]}))
-    home, calls = sys.modules["qubayes.learning.pipeline"], []
-    original = home.solve
-
-    def interrupted(*arguments, **more):
-        calls.append(1)
-        found = original(*arguments, **more)
-        if len(calls) == 1:
-            os.kill(os.getpid(), signal.SIGINT)
-        return found
-
-    monkeypatch.setattr(home, "solve", interrupted)
+    press_at("qubayes.learning.pipeline.solve", after=True)
     options = ["-m", 2, "--knowledge", tmp_path / "k.json", "-o", tmp_path / "x.bif"]
     code, out, error = run(capsys, "learn", data, *options)
     reason = "interrupted before a network with all required ancestors was found"
@@ -431,20 +375,14 @@ def test_provenance_tells_how_the_data_were_read(tmp_path, capsys):
     ]
 
 
-def test_a_second_run_begins_where_the_first_ended(tmp_path, monkeypatch):
+def test_a_second_run_begins_where_the_first_ended(tmp_path, calls_of):
     """With more time, or after an interrupt; but moves and a seed give the same result anywhere."""
-    module, starts = sys.modules["qubayes.learning.pipeline"], []
-    original = module.solve
-
-    def watched(*arguments, start=None, **more):
-        starts.append(start)
-        return original(*arguments, start=start, **more)
-
-    monkeypatch.setattr(module, "solve", watched)
+    calls = calls_of(sys.modules["qubayes.learning.pipeline"], "solve")
     first = learn(DATA, 2, run_dir=tmp_path, time_limit=1.0)
     second = learn(DATA, 2, run_dir=tmp_path, time_limit=2.0)
     learn(DATA, 2, run_dir=tmp_path, moves=100)
     learn(dependent_data(8, 300, seed=9), 2, run_dir=tmp_path, time_limit=1.0)
+    starts = [more["start"] for _, more in calls]
     assert [starts[0], *starts[2:]] == [None, None, None]
     assert starts[1].parents == first.solution.parents
     assert second.solution.score >= first.solution.score
@@ -481,19 +419,12 @@ def test_solve_writes_no_probabilities(tmp_path, capsys, kind):
 @pytest.mark.parametrize(
     ("home", "name"), [("search.exact.exact", "Proof"), ("qubo.subsets.cover", "cover_system")]
 )
-def test_an_interrupt_before_the_search_leaves_the_start(tmp_path, monkeypatch, capsys, home, name):
+def test_an_interrupt_before_the_search_leaves_the_start(tmp_path, press_at, capsys, home, name):
     sets, start = tmp_path / "x.jkl", tmp_path / "start.bnlearn"
     run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2, "-o", sets)
     run(capsys, "solve", sets, "--moves", 100, "-o", start)
-    module = import_module(f"qubayes.{home}")
     solver_named("exact").prepare()  # which makes a proof too
-    original = getattr(module, name)
-
-    def interrupted(*arguments, **more):
-        os.kill(os.getpid(), signal.SIGINT)
-        return original(*arguments, **more)
-
-    monkeypatch.setattr(module, name, interrupted)
+    press_at(f"qubayes.{home}.{name}")
     options = ["--presolve", 5] if name == "Proof" else ["--bits"]
     code, out, error = run(
         capsys,

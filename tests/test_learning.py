@@ -105,12 +105,12 @@ def test_paper_bits_are_those_of_the_papers_formulation():
 
 
 @pytest.mark.parametrize("solver", ["auto", "sa"])
-def test_only_a_solver_of_the_qubo_needs_one(solver, monkeypatch):
+def test_only_a_solver_of_the_qubo_needs_one(solver, set_memory):
     learned = learn(DATA, 2, solver=solver, time_limit=0.5)
     assert (learned.solution.energy is None) == (solver == "auto")
     assert ("formulation" in learned.seconds) == (solver == "sa")
     bits = learned.bits
-    monkeypatch.setattr("qubayes.qubo.formulation.memory_here", lambda: 10)
+    set_memory(10)
     if solver == "auto":
         assert learn(DATA, 2).bits == bits
     else:

@@ -438,9 +438,15 @@ def test_submission_is_repeated_when_it_was_turned_away(service):
     assert len(calls(service)) == 3
 
 
-def test_retry_after_is_kept_up_to_the_longest_delay(service, monkeypatch):
-    pauses = []
-    monkeypatch.setattr("qubayes.machines.annealer_client.time.sleep", pauses.append)
+@pytest.fixture
+def pauses(monkeypatch):
+    """The seconds that the client would have slept."""
+    slept = []
+    monkeypatch.setattr("qubayes.machines.annealer_client.time.sleep", slept.append)
+    return slept
+
+
+def test_retry_after_is_kept_up_to_the_longest_delay(service, pauses):
     annealer = client(service, longest_delay=20.0)
     job = annealer.submit(small_problem())
     for delay in ("7", "86400", "0"):
@@ -457,9 +463,7 @@ def test_attempts_end(service):
     assert len(service.seen) == 3
 
 
-def test_jitter_is_that_of_the_seed(service, monkeypatch):
-    pauses = []
-    monkeypatch.setattr("qubayes.machines.annealer_client.time.sleep", pauses.append)
+def test_jitter_is_that_of_the_seed(service, pauses):
     for _ in range(2):
         service.faults = [error(500, "x", "x")] * 6
         with pytest.raises(ServiceError):

@@ -292,9 +292,9 @@ def test_possible_parents_are_checked_before_they_are_predicted(kept):
         choose(1.0, OfStates(3, possible_parents=kept), 3, smaller=True)
 
 
-def test_the_memory_restricts_the_choice_too(monkeypatch):
+def test_the_memory_restricts_the_choice_too(set_memory):
     # bytes; m parents take 10^m
-    monkeypatch.setattr("qubayes.candidates.budget.memory_here", lambda: 100)
+    set_memory(100)
     assert choose(1.0, OfStates(3), 60, smaller=True) == OfStates(2)
     with pytest.raises(
         SettingError, match=r"max_parents=3 needs .* are here; max_parents=2 takes about 1 s; the"
@@ -302,9 +302,9 @@ def test_the_memory_restricts_the_choice_too(monkeypatch):
         choose(1.0, OfStates(3), 60)
 
 
-def test_a_search_that_the_memory_does_not_hold_is_refused(monkeypatch):
-    here = peak_memory() + 100e6
-    monkeypatch.setattr("qubayes.candidates.budget.memory_here", lambda: here)
+def test_a_search_that_the_memory_does_not_hold_is_refused(set_memory):
+    here = int(peak_memory() + 100e6)
+    set_memory(here)
     message = "max_parents=3 needs .* GB are here: take max_parents=2, or possible_parents=30"
     many = dependent_data(1000, 4, seed=0)
     with pytest.raises(TooLargeError, match=message):

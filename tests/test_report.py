@@ -20,7 +20,7 @@ from qubayes import QubayesError
 from qubayes.candidates import Candidates
 from qubayes.foundation.environment import versions
 from qubayes.foundation.families import Families
-from qubayes.learning import Learned, learn
+from qubayes.learning import learn
 from qubayes.network import Linear, Network
 from qubayes.report import (
     Consensus,
@@ -205,7 +205,7 @@ def test_without_resampling_there_is_no_consensus():
     assert data_of(render(report))["consensus"] is None
 
 
-def test_whatever_a_run_tells_of_itself_is_shown(monkeypatch):
+def test_whatever_a_run_tells_of_itself_is_shown():
     told = {
         "data": {
             "file": "<b>雨.csv",
@@ -215,8 +215,7 @@ def test_whatever_a_run_tells_of_itself_is_shown(monkeypatch):
         "settings": {"seed": 1, "bins": None, "strict": True, "path": Path("x")},
         "more": {"anything": 2.5},
     }
-    monkeypatch.setattr(Learned, "provenance", lambda _: told)
-    assert data_of(render(learn(sure_data(), 1).report_contents()))["provenance"] == [
+    assert data_of(render(Report(Network(("a",), ((),)), provenance=told)))["provenance"] == [
         [
             "data",
             [

@@ -229,9 +229,8 @@ def test_a_solver_of_another_package(plugin):
 
 
 @pytest.mark.parametrize("name", ["order-sa", "asobs", "hillclimb", "bqp"])
-def test_a_solver_that_has_moved_says_where_it_is(monkeypatch, name):
-    # as if nothing else were installed
-    monkeypatch.setattr("qubayes.search.run.entry_points", lambda group: [])
+@pytest.mark.usefixtures("without_plug_ins")
+def test_a_solver_that_has_moved_says_where_it_is(name):
     with pytest.raises(MissingPackageError) as caught:
         solver_named(name)
     assert str(caught.value) == (

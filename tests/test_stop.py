@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from qubayes.foundation.stop import Interrupt, Patience, Reason, Stop, TimeLimit
+from qubayes.foundation.stop import Interrupt, Reason, Stalled, Stop, TimeLimit
 
 
 class Clock:
@@ -75,7 +75,7 @@ def test_patience_is_a_multiple_of_what_it_took_to_find_the_best(improved, elaps
     clock = Clock()
     limit = TimeLimit(60.0, clock)
     clock.now = 110.0
-    patience = Patience(limit, 2.0)
+    patience = Stalled(limit, 2.0)
     clock.now = 110.0 + improved
     patience.better()
     clock.now = 110.0 + elapsed

@@ -551,7 +551,7 @@ def _answers(folder: Path) -> tuple[list[bytes], Read]:
     import os
 
     from qubayes.machines import DigitalAnnealer, Patience, annealer_client, problem_of
-    from qubayes.machines.annealer_client import KEY_VARIABLE, Answer
+    from qubayes.machines.annealer_client import KEY_VARIABLE, Reply
     from qubayes.machines.qubo import qubo_from_couplers
 
     os.environ[KEY_VARIABLE] = key = "secret-4711"
@@ -590,7 +590,7 @@ def _answers(folder: Path) -> tuple[list[bytes], Read]:
     def read(path: Path, random: Random) -> object:
         body = path.read_bytes()
         status = random.choice((200, 200, 200, 200, 201, 302, 400, 401, 404, 500))
-        annealer_client.exchange = lambda *_: Answer(status, None, body)  # type: ignore[assignment]
+        annealer_client.exchange = lambda *_: Reply(status, None, body)  # type: ignore[assignment]
         calls: tuple[Callable[[], object], ...] = (
             lambda: client.fetch("job", 3),
             lambda: client.fetch("job", 3),

@@ -123,25 +123,6 @@ def test_an_unknown_backend():
         solver_named("bqp", backend="cplex")
 
 
-@pytest.mark.skipif(len(BACKENDS) < 2, reason="needs both backends")
-def test_the_program_is_made_once(monkeypatch):
-    made, make = [], bqp.constrained_program
-    monkeypatch.setattr(
-        bqp, "constrained_program", lambda *given: made.append(make(*given)) or made[-1]
-    )
-    formulation = formulated(random_candidates(9, 3, sets=12))
-
-    def refuse(program, run):
-        raise bqp.LicenceError("too large")
-
-    for limited in (True, False):  # told beforehand; found out at the end
-        made.clear()
-        monkeypatch.setattr(bqp, "gurobi_limited_in_size", lambda limited=limited: limited)
-        monkeypatch.setattr(bqp, "solve_with_gurobi", refuse)
-        solve(formulation, "bqp", limits=Limits(0.5))
-        assert len(made) == 1
-
-
 @pytest.mark.skipif("gurobi" not in BACKENDS, reason="needs gurobipy")
 def test_gurobi_looks_at_the_clock_while_it_builds(monkeypatch):
     import gurobipy

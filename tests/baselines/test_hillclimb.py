@@ -46,16 +46,17 @@ from solve_cases import best_score, dataset_of, random_candidates, with_required
 PACE = Pace(0.0, 0.0)
 
 
-def climber(candidates: Candidates, dataset: Dataset | None = None, seed: int = 0) -> Climber:
+def climber(
+    candidates: Candidates, dataset: Dataset | None = None, seed: int = 0, **more: int
+) -> Climber:
     base = candidates.families.vertex_start[1:] - 1
     run = Run(
         candidates, Limits(None, moves=1), Workers(1), base, lambda progress: None, "hillclimb"
     )
     sets = sets_of(candidates) if dataset is None else None
     data = data_of(dataset, candidates) if dataset is not None else None
-    climb = new_climb(
-        run, possible_edges(candidates), random_stream(seed), hashed=dataset is not None, kick=0
-    )
+    edges, hashed = possible_edges(candidates), dataset is not None
+    climb = new_climb(run, edges, random_stream(seed), hashed=hashed, kick=0, **more)
     return Climber(run, sets, data, climb)
 
 
@@ -194,26 +195,19 @@ def test_possible_edges():
 
 
 @pytest.mark.parametrize("megabytes", [0, 1])
-def test_memory_for_scored_rows(monkeypatch, megabytes):
-    monkeypatch.setattr(hillclimb, "MEMORY", megabytes << 20)
-    climb = climber(random_candidates(9, 1)).climb
+def test_memory_for_scored_rows(megabytes):
+    climb = climber(random_candidates(9, 1), memory=megabytes << 20).climb
     kept = climb.scores[9:].nbytes + climb.entries[9:].nbytes
     assert (
         len(climb.scores) == 2 * 9 if not megabytes else megabytes << 19 < kept <= megabytes << 20
     )
 
 
-def test_only_the_first_walk_begins_at_the_start(monkeypatch):
-    kicks = []
-
-    def recorded(*arguments, kick, **more):
-        kicks.append(kick)
-        return new_climb(*arguments, kick=kick, **more)
-
+def test_only_the_first_walk_begins_at_the_start(calls_of):
     solver_named("hillclimb").prepare()
-    monkeypatch.setattr(hillclimb, "new_climb", recorded)
+    calls = calls_of(hillclimb, "new_climb")
     solve(random_candidates(5, 0), "hillclimb", limits=Limits(None, moves=8), workers=Workers(1))
-    assert kicks == [0, KICKS, KICKS, KICKS]
+    assert [more["kick"] for _, more in calls] == [0, KICKS, KICKS, KICKS]
 
 
 @pytest.mark.parametrize(

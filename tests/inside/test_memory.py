@@ -18,12 +18,12 @@ from solve_cases import random_candidates
 
 
 @pytest.fixture
-def machine(monkeypatch, tmp_path):
+def machine(monkeypatch, set_memory, tmp_path):
     """A machine of 10 pages of 1000 bytes, without limits; the folder of limits, and the list of groups."""
     monkeypatch.setattr(
         os, "sysconf", {"SC_PHYS_PAGES": 10, "SC_PAGE_SIZE": 1000}.__getitem__, raising=False
     )
-    monkeypatch.setattr(environment, "address_limit", lambda: None)
+    set_memory(None)
     monkeypatch.setattr(environment, "_GROUPS", tmp_path / "groups")
     monkeypatch.setattr(environment, "_LIMITS", tmp_path)
     return tmp_path
@@ -48,8 +48,8 @@ def test_the_least_limit_of_all_groups_counts(machine, lines, place, name, inner
     assert environment.memory_here() == least
 
 
-def test_a_limit_of_the_process_counts(machine, monkeypatch):
-    monkeypatch.setattr(environment, "address_limit", lambda: 3000)
+def test_a_limit_of_the_process_counts(machine, set_memory):
+    set_memory(3000)
     assert environment.memory_here() == 3000
 
 
@@ -58,7 +58,7 @@ def test_nobody_can_tell(machine, monkeypatch):
     assert environment.memory_here() is None
 
 
-def test_a_qubo_that_does_not_fit_is_refused(monkeypatch):
+def test_a_qubo_that_does_not_fit_is_refused(set_memory):
     candidates = example()
     subsets = cover(candidates)
     sizes = subsets.families.sizes
@@ -66,14 +66,14 @@ def test_a_qubo_that_does_not_fit_is_refused(monkeypatch):
     triangles = len(formulate(candidates, subsets).order.triangles)
     assert pairs > 0 and triangles > 0
     needed = module.BYTES_OF_PAIR * (pairs + 3 * triangles)
-    monkeypatch.setattr(module, "memory_here", lambda: needed)
+    set_memory(needed)
     formulate(candidates, subsets)
-    monkeypatch.setattr(module, "memory_here", lambda: needed - 1)
+    set_memory(needed - 1)
     with pytest.raises(
         TooLargeError, match=r"takes about .* GB, and there are .*fewer subsets.*without --bits"
     ):
         formulate(candidates, subsets)
-    monkeypatch.setattr(module, "memory_here", lambda: None)
+    set_memory(None)
     formulate(candidates, subsets)
 
 
@@ -87,13 +87,13 @@ def test_bits_are_counted_without_the_qubo(seed, order, penalty):
     assert counted == formulate(candidates, subsets, order=order, penalty=penalty).bits
 
 
-def test_a_trial_whose_qubo_does_not_fit_counts_its_bits(monkeypatch, tmp_path):
+def test_a_trial_whose_qubo_does_not_fit_counts_its_bits(monkeypatch, set_memory, tmp_path):
     candidates = random_candidates(9, 1, sets=12)
     monkeypatch.setattr(trial, "prepared", lambda place, of: candidates)
     measured = trial.Trial("bits", "alarm", 2, 0, approach="auto", threads=1)
     whole = trial.run(trial.Place("", str(tmp_path)), measured)
     monkeypatch.setattr(trial, "example", lambda: random_candidates(3, 0))  # fits
-    monkeypatch.setattr(module, "memory_here", lambda: 20_000)
+    set_memory(20_000)
     counted = trial.run(trial.Place("", str(tmp_path)), measured)
     assert whole["couplers"] > 0 and counted["couplers"] is None
     assert counted["bits"] == whole["bits"]
@@ -101,9 +101,9 @@ def test_a_trial_whose_qubo_does_not_fit_counts_its_bits(monkeypatch, tmp_path):
     assert measured in Store(tmp_path / "trials.jsonl")
 
 
-def test_the_remedy_works(monkeypatch, tmp_path, capsys):
+def test_the_remedy_works(set_memory, tmp_path, capsys):
     """What the refusal tells: solve without --bits; presolve and plan count without a QUBO."""
-    monkeypatch.setattr(module, "memory_here", lambda: 1)
+    set_memory(1)
     path = tmp_path / "x.jkl"
     write_candidates(random_candidates(6, 0), path)
     code, _, told = run(capsys, "solve", path, "--moves", 100, "--bits")

@@ -10,7 +10,15 @@ from ..foundation.jit import is_compiled
 from ..foundation.words import LANES, aligned
 from ..scores.score import EACH, Formula
 from ..scores.sums import term_row
-from .bounding import COUNTS_AN_INDEX, Groups, PairBits, Scratch, TermBounds, WideRows, find_sets
+from .bounding import (
+    COUNTS_AN_INDEX,
+    BoundScratch,
+    Groups,
+    PairBits,
+    TermBounds,
+    WideRows,
+    find_sets,
+)
 from .counting import Bits, Rows
 from .scanning import Below, Constraints, Rule
 
@@ -221,9 +229,9 @@ def _make_pairs(k: int, n: int, bits: Bits) -> PairBits:
     )
 
 
-def _make_scratch(k: int, n: int) -> Scratch:
+def _make_scratch(k: int, n: int) -> BoundScratch:
     """Return memory for a thread."""
-    return Scratch(
+    return BoundScratch(
         members=np.zeros(k, np.int64),
         starts=np.zeros((k, k), np.int64),
         shared=np.zeros((k, n)),

@@ -99,7 +99,7 @@ class TermBounds(NamedTuple):
     best: Floats  # (C(n, k-2), n) Below.best transposed, to be read along x
 
 
-class Scratch(NamedTuple):
+class BoundScratch(NamedTuple):
     """Memory of one thread for both forms of rows. [., i] is of x = y + 1 + i."""
 
     members: Ints  # (k,) P, y and x
@@ -112,7 +112,7 @@ class Scratch(NamedTuple):
 
 
 class ByX(NamedTuple):
-    """The rows of Scratch.by_x, for each x: of V."""
+    """The rows of BoundScratch.by_x, for each x: of V."""
 
     least: Floats  # what its terms must exceed
     most: Floats  # bound B on its terms
@@ -131,7 +131,7 @@ def find_sets(
     bounds: TermBounds,
     constraints: Constraints | None,
     below: Below,
-    scratch: Scratch,
+    scratch: BoundScratch,
     x_start: Ints,
     xs: SmallInts,
 ) -> int:
@@ -192,7 +192,7 @@ def _set_prefix(
     groups: Groups | None,
     bits: PairBits | None,
     below: Below,
-    scratch: Scratch,
+    scratch: BoundScratch,
 ) -> None:
     """Set P to all but the last of the prefix; its first `known` members are set already."""
     m = len(prefix) - 1
@@ -208,7 +208,7 @@ def _set_prefix(
 
 
 @inner
-def _set_ranks(n: int, m: int, below: Below, scratch: Scratch) -> None:
+def _set_ranks(n: int, m: int, below: Below, scratch: BoundScratch) -> None:
     """Set the parts of ranks that P makes, by what is left out of it."""
     members = scratch.members
     starts = scratch.starts
@@ -242,7 +242,7 @@ def _open_range(least: Floats, width: int) -> tuple[int, int]:
 
 @inlined
 def _set_best_subset_scores(
-    m: int, pair: int, width: int, below: Below, bounds: TermBounds, scratch: Scratch
+    m: int, pair: int, width: int, below: Below, bounds: TermBounds, scratch: BoundScratch
 ) -> None:
     """Set the best score of the proper subsets of each child's parents, for every x."""
     starts = scratch.starts
@@ -279,7 +279,7 @@ def _raise(row: Floats, others: Floats, width: int) -> None:
 
 
 @inner
-def _forbid(m: int, width: int, constraints: Constraints, scratch: Scratch) -> None:
+def _forbid(m: int, width: int, constraints: Constraints, scratch: BoundScratch) -> None:
     """Set the best subset scores of families that are not allowed to +inf: nothing beats that."""
     members = scratch.members
     for i in range(width):
@@ -298,7 +298,7 @@ def _forbid(m: int, width: int, constraints: Constraints, scratch: Scratch) -> N
 
 
 @inlined
-def _set_least_terms_of_all(m: int, width: int, scratch: Scratch) -> None:
+def _set_least_terms_of_all(m: int, width: int, scratch: BoundScratch) -> None:
     """Set the least best score of the children: where it is +inf, no child is left.
 
     Where the prior depends on the child, so does what the terms must exceed; `_set_gains_by_child`
@@ -320,7 +320,7 @@ def _set_least_terms(
     rule: Rule,
     bounds: TermBounds,
     below: Below,
-    scratch: Scratch,
+    scratch: BoundScratch,
 ) -> None:
     """Set what the terms of V must exceed for some child to gain; +inf where they cannot."""
     by_x = _rows(scratch.by_x)
@@ -345,7 +345,7 @@ def _lower_to_terms_of(
     rule: Rule,
     bounds: TermBounds,
     below: Below,
-    scratch: Scratch,
+    scratch: BoundScratch,
 ) -> None:
     """Lower the least and the most terms to those by the child v_t, whose parents are V - v_t."""
     first = scratch.members[m] + 1
@@ -366,7 +366,13 @@ def _lower_to_terms_of(
 
 @inlined
 def _lower_to_terms_of_x(
-    m: int, width: int, free: float, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
+    m: int,
+    width: int,
+    free: float,
+    rule: Rule,
+    bounds: TermBounds,
+    below: Below,
+    scratch: BoundScratch,
 ) -> None:
     """Lower the least and the most terms to those by the child x, whose parents are P + {y}.
 
@@ -390,7 +396,7 @@ def _lower_to_terms_of_x(
 
 
 @inlined
-def _unpack(width: int, alone: int, bounds: TermBounds, scratch: Scratch) -> None:
+def _unpack(width: int, alone: int, bounds: TermBounds, scratch: BoundScratch) -> None:
     """Set the number of cells, M0 (raised by what rounding may take) and M1 of V, for every x."""
     n_bits, m1_bits = bounds.widths
     m0_unit, m1_unit = bounds.units
@@ -404,7 +410,7 @@ def _unpack(width: int, alone: int, bounds: TermBounds, scratch: Scratch) -> Non
 
 @inlined
 def _rows(numbers: Floats) -> ByX:
-    """Return the rows of `Scratch.by_x` by name; views cost nothing."""
+    """Return the rows of `BoundScratch.by_x` by name; views cost nothing."""
     return ByX(numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5])
 
 
@@ -416,7 +422,7 @@ def _most_terms(by_x: ByX, i: int, share: float, log_share: float) -> float:
 
 
 @inlined
-def _set_gains(m: int, width: int, rule: Rule, bounds: TermBounds, scratch: Scratch) -> None:
+def _set_gains(m: int, width: int, rule: Rule, bounds: TermBounds, scratch: BoundScratch) -> None:
     """Set the most that a child can gain by V, by the bound of V by its counts, for every x."""
     first = scratch.members[m] + 1
     by_x = _rows(scratch.by_x)
@@ -436,7 +442,13 @@ def _set_gains(m: int, width: int, rule: Rule, bounds: TermBounds, scratch: Scra
 
 @inner
 def _set_gains_by_child(
-    m: int, pair: int, width: int, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
+    m: int,
+    pair: int,
+    width: int,
+    rule: Rule,
+    bounds: TermBounds,
+    below: Below,
+    scratch: BoundScratch,
 ) -> None:
     """Set the same where the prior depends on the child: the most that any child can gain."""
     by_x = _rows(scratch.by_x)
@@ -460,7 +472,7 @@ def _raise_to_gains_of(
     rule: Rule,
     bounds: TermBounds,
     below: Below,
-    scratch: Scratch,
+    scratch: BoundScratch,
 ) -> None:
     """Raise the gains to those of the child v_t, whose parents are V - v_t."""
     first = scratch.members[m] + 1
@@ -484,7 +496,13 @@ def _raise_to_gains_of(
 
 @inlined
 def _raise_to_gains_of_x(
-    m: int, width: int, free: float, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
+    m: int,
+    width: int,
+    free: float,
+    rule: Rule,
+    bounds: TermBounds,
+    below: Below,
+    scratch: BoundScratch,
 ) -> None:
     """Raise the gains to those of the child x, whose parents are P + {y} for every x."""
     first = scratch.members[m] + 1
@@ -562,7 +580,7 @@ def _split(depth: int, y: int, groups: Groups) -> None:
 
 @inlined
 def _count_rows(
-    m: int, first: int, last: int, groups: Groups, bounds: TermBounds, scratch: Scratch
+    m: int, first: int, last: int, groups: Groups, bounds: TermBounds, scratch: BoundScratch
 ) -> int:
     """Set the packed moments of P + {y, x} for x in first .. last-1.
 
@@ -634,7 +652,7 @@ def _pack(kind: int, stride: int, groups: Groups) -> int:
 
 
 @inner
-def _start_bits(n: int, m: int, below: Below, pairs: PairBits, scratch: Scratch) -> None:
+def _start_bits(n: int, m: int, below: Below, pairs: PairBits, scratch: BoundScratch) -> None:
     """Set the counts of P and of all P + {x}."""
     bits = pairs.bits
     members = scratch.members
@@ -670,7 +688,13 @@ def _make_exact(m: int, cells: AnyArray, width: int) -> None:
 
 @inner
 def _count_bits(
-    m: int, pair: int, low: int, high: int, pairs: PairBits, bounds: TermBounds, scratch: Scratch
+    m: int,
+    pair: int,
+    low: int,
+    high: int,
+    pairs: PairBits,
+    bounds: TermBounds,
+    scratch: BoundScratch,
 ) -> None:
     """Set the packed moments of P + {y, x} for x = y + 1 + i with i in low .. high-1."""
     y = scratch.members[m]

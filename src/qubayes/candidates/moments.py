@@ -62,7 +62,7 @@ class SizeStep(NamedTuple):
     binomials: Ints
 
 
-class Scratch(NamedTuple):
+class CovarianceScratch(NamedTuple):
     """Memory of a block."""
 
     partial: Floats  # (s, n, n) covariances given the first 0, 1, ... members of the prefix
@@ -212,7 +212,7 @@ def _scan_block(
     """Return the candidate sets of a range of prefixes; fill the next size's table for them."""
     step, constraints, prefixes, above = shared
     n, size = len(step.matrix), prefixes.shape[1] + 1
-    scratch = Scratch(
+    scratch = CovarianceScratch(
         partial=np.empty((size, n, n)),
         logs=np.zeros(size),
         residuals=np.empty(n),
@@ -237,7 +237,7 @@ def _scan_prefixes(
     prefixes: SmallInts,
     step: SizeStep,
     constraints: Constraints,
-    scratch: Scratch,
+    scratch: CovarianceScratch,
     above: Floats,
     found: Block,
 ) -> int:
@@ -265,10 +265,10 @@ def _scan_prefixes(
 
 
 @inner
-def _condition_on(prefix: SmallInts, same: int, scratch: Scratch) -> float:
+def _condition_on(prefix: SmallInts, same: int, scratch: CovarianceScratch) -> float:
     """Set the covariances given all but the prefix's last member; its first `same` are not new.
 
-    Returns the inverse of the last member's residual variance; 0 if there is no last member."""
+    Returns the inverse of the last member's residual variance; 0 for an empty prefix."""
     held = len(prefix)
     n = len(scratch.residuals)
     if held == 0:
@@ -292,7 +292,11 @@ def _condition_on(prefix: SmallInts, same: int, scratch: Scratch) -> float:
 
 @inner
 def _prepare_children(
-    prefix: SmallInts, pivot: float, step: SizeStep, constraints: Constraints, scratch: Scratch
+    prefix: SmallInts,
+    pivot: float,
+    step: SizeStep,
+    constraints: Constraints,
+    scratch: CovarianceScratch,
 ) -> None:
     """Set each variable's residual variance given the prefix; infinite if not allowed."""
     held = len(prefix)
@@ -314,7 +318,7 @@ def _prepare_children(
 
 
 @inner
-def _prepare_ranks(prefix: SmallInts, step: SizeStep, scratch: Scratch) -> None:
+def _prepare_ranks(prefix: SmallInts, step: SizeStep, scratch: CovarianceScratch) -> None:
     """Set the ranks, less x, of the sets of prefix and x without one member of the prefix."""
     held = len(prefix)
     n = len(scratch.residuals)
@@ -345,7 +349,7 @@ def _scan_children(
     of_prefix: Floats,
     step: SizeStep,
     constraints: Constraints,
-    scratch: Scratch,
+    scratch: CovarianceScratch,
     above: Floats,
     found: Block,
     count: int,
@@ -392,7 +396,7 @@ def _set_bests(
     prefix: SmallInts,
     of_prefix: Floats,
     step: SizeStep,
-    scratch: Scratch,
+    scratch: CovarianceScratch,
     above: Floats,
 ) -> int:
     """Set the least thresholds of the subsets, also in the next size's table; return their row."""
@@ -417,7 +421,7 @@ def _set_bests(
 
 
 @inlined
-def _set_bars(x: int, scale: float, step: SizeStep, scratch: Scratch) -> None:
+def _set_bars(x: int, scale: float, step: SizeStep, scratch: CovarianceScratch) -> None:
     """Set what the residual variance of each child must be below."""
     bars = scratch.bars
     for i in range(len(bars)):
@@ -429,7 +433,7 @@ def _set_bars(x: int, scale: float, step: SizeStep, scratch: Scratch) -> None:
 
 @inlined
 def _any_below(
-    of_x: Floats, of_last: Floats, slope: float, inverse: float, scratch: Scratch
+    of_x: Floats, of_last: Floats, slope: float, inverse: float, scratch: CovarianceScratch
 ) -> bool:
     """Return whether the residual variance of any child is below its bar."""
     hits = 0
@@ -440,7 +444,7 @@ def _any_below(
 
 
 @inlined
-def _unit(child: int, x: int, scale: float, step: SizeStep, scratch: Scratch) -> float:
+def _unit(child: int, x: int, scale: float, step: SizeStep, scratch: CovarianceScratch) -> float:
     """Return by what a residual variance is divided to make a threshold of it."""
     if len(step.priors) == 0:
         return scale

@@ -50,7 +50,7 @@ class Column(NamedTuple):
     declared: tuple[str, ...] | int | None = None
     # (distinct,) the values as the source has them; None: as in `distinct`
     own: AnyArray | None = None
-    # whether it is kept as numbers; None: if its values are no codes
+    # whether it is kept as numbers; None: yes, unless its values are codes
     continuous: bool | None = None
 
 

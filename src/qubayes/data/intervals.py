@@ -31,7 +31,7 @@ class Intervals(tuple[str, ...]):
 
     @property
     def bounds(self) -> list[float]:
-        """The lower bounds of all intervals but the first; empty if they are no intervals."""
+        """The lower bounds of all intervals but the first; empty if states are not intervals."""
         names = self.names
         try:
             bounds = [float(name.removeprefix(">=").split("..")[0]) for name in names[1:]]

@@ -364,7 +364,7 @@ def _declared_by_json(path: Path) -> _Declaration:
 
 
 def _number_of_states(declared: Any) -> int:
-    """Return the number of the declared states; 0 if they are no number and no different texts."""
+    """Return the number of the declared states; 0 unless they are a number or different texts."""
     if isinstance(declared, bool):
         return 0
     if isinstance(declared, int):

@@ -162,7 +162,7 @@ class TimeLimit:
             self.seconds = before
 
 
-class Patience:
+class Stalled:
     """Ends a search without progress for `times` as long as the best took (at least one second)."""
 
     def __init__(self, clock: TimeLimit, times: float) -> None:

@@ -31,7 +31,7 @@ _PATIENCE_FOR_WORKERS = 30  # seconds for the first worker to come
 
 
 class Stopped(Exception):  # noqa: N818 - it says that nothing went wrong
-    """The work of `run` is given up; whoever gave the workers their `stop` catches this."""
+    """The work of `run` is given up; the caller that set `Workers.stop` catches this."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from ..settings import DEFAULT_SECONDS, LearnSettings
 _FIRST_SHARE = 0.25  # to grow sets before others are looked at
 _ALL_SHARE = 0.4  # for all sets of at most m parents, by the forecast
 _LAST_SHARE = 0.85  # when this search, or growing, is given up; the solver has the rest
-_ALL_SECONDS = 60.0  # for all sets of at most m parents where there is no time limit
+_ALL_SECONDS = 60.0  # for all sets of at most m parents, without a time limit
 # Growing sets of n variables takes about as long as searching this number of all sets for each of
 # them; with fewer cells than these in the table, less than half a second.
 _SETS_A_VARIABLE, _FELT = 600, 1_000_000
@@ -88,7 +88,7 @@ class GrownStage:
         if self.kept is not None and self.kept.exists():
             try:
                 self.network = read_network(self.kept)
-            except QubayesError:  # damaged: begun anew
+            except QubayesError:  # damaged: start without it
                 self.kept.unlink()
 
     def find(self) -> Candidates:
@@ -242,7 +242,7 @@ class GrownStage:
         return most
 
     def _identify(self, most: int) -> Candidates | None:
-        """Return all candidate sets of at most so many parents; None if interrupted or late."""
+        """Return all candidate sets of at most this many parents; None if interrupted or late."""
         left = self._until(self._latest)
         with self.interrupt.listening():
             return identify_until(

@@ -198,7 +198,7 @@ class Learned:
             bits=self.bits if bits else None,
             paper_bits=self.paper_bits if bits else None,
             vertices=self._vertex_facts(bits=bits),
-            provenance={name: _plain_values(its) for name, its in self.provenance().items()},
+            provenance=self.provenance(),
         )
 
     def _outcome(self) -> Outcome:
@@ -359,20 +359,6 @@ class Learned:
         """Return the support of edges by completed tables; nothing where no cell was missing."""
         found = self.completions
         return {} if found is None else {"completions": found.as_json(self.network)}
-
-
-def _plain_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _plain(value) for key, value in values.items()}
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as the report shows it; nested values as JSON without empty entries."""
-    if value is None or isinstance(value, str | int | float):
-        return value
-    given = value
-    if isinstance(value, dict):
-        given = {name: each for name, each in value.items() if each}
-    return json.dumps(given, default=str, ensure_ascii=False) if given else None
 
 
 class RunFolder:

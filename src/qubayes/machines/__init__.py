@@ -3,9 +3,9 @@
 from .annealer_client import (
     KEY_VARIABLE,
     AnnealerSolutions,
-    Answer,
     DigitalAnnealer,
     Patience,
+    Reply,
 )
 from .digital_annealer import (
     AnnealerParameters,
@@ -46,13 +46,13 @@ __all__ = [
     "AnnealerParameters",
     "AnnealerProblem",
     "AnnealerSolutions",
-    "Answer",
     "DigitalAnnealer",
     "Embedding",
     "Inequalities",
     "ModelSize",
     "Patience",
     "Qubo",
+    "Reply",
     "check_bits",
     "coefficient_range",
     "digital_annealer_json",

@@ -91,7 +91,7 @@ class NotSentError(TransportError):
     """No connection: the service received nothing."""
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """An answer of the service."""
 
     status: int
@@ -247,7 +247,7 @@ class DigitalAnnealer:
                 continue
             if request.method == "DELETE" and answer.status == 404 and attempt > 1:
                 # an earlier attempt succeeded, its answer was lost
-                answer = Answer(200, None, b"{}")
+                answer = Reply(200, None, b"{}")
             try:
                 return understand(_document(answer, self._address.geturl()))
             except ServiceError as error:
@@ -287,7 +287,7 @@ def _checked_job(job: str) -> str:
     return job
 
 
-def _document(answer: Answer, address: str) -> dict[str, Any]:
+def _document(answer: Reply, address: str) -> dict[str, Any]:
     """Return the JSON object of the answer; raise an error of one line for any other answer."""
     if 300 <= answer.status < 400:
         raise ServiceError(
@@ -449,9 +449,7 @@ def read_key(variable: str) -> str:
     return key
 
 
-def exchange(
-    address: SplitResult, request: _Request, key: str, bounds: tuple[float, int]
-) -> Answer:
+def exchange(address: SplitResult, request: _Request, key: str, bounds: tuple[float, int]) -> Reply:
     """Send one request and return the answer.
 
     A body that is a file is sent from its beginning, in blocks.
@@ -488,7 +486,7 @@ def exchange(
         if not response.length:
             delay = response.getheader("Retry-After") or ""  # seconds, or a date, which is ignored
             retry_after = float(delay[:9]) if delay.isascii() and delay.isdigit() else None
-            return Answer(response.status, retry_after, bytes(content))
+            return Reply(response.status, retry_after, bytes(content))
         failure = "the answer ends early"
     except (OSError, http.client.HTTPException) as error:
         # the text may quote what the other side sent

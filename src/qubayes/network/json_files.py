@@ -182,7 +182,7 @@ def _json_by_state(graph: Network, vertex: int, rows: Any) -> ByState:
 
 
 def _is_row(row: Any, arity: int) -> bool:
-    """Return True for a list of so many probabilities."""
+    """Return True for a list of probabilities of this length."""
     if not isinstance(row, list) or len(row) != arity:
         return False
     return all(type(p) in (int, float) and 0 <= p <= 1.1 for p in row)

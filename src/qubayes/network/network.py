@@ -38,7 +38,7 @@ class Network:
     `tables[v]` is a `Linear`; with discrete parents it is a `ByState`, one `Linear` for each
     combination of their states. A discrete variable with a table has discrete parents only.
 
-    Networks are equal if names, edges, states and tables are, whatever the order of the parents.
+    Networks are equal if names, edges, states and tables are; the order of parents does not matter.
     """
 
     names: tuple[str, ...]
@@ -67,7 +67,7 @@ class Network:
             object.__setattr__(self, "tables", tuple(tables))
 
     def _check_graph(self) -> None:
-        """Raise unless names differ, parents are vertices and there is no cycle."""
+        """Raise unless names differ, parents are vertices and the graph is acyclic."""
         n = self.n
         if len(set(self.names)) != n:
             twice = Counter(self.names).most_common(1)[0][0]

@@ -69,8 +69,13 @@ def quick_family(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
 
 def searched_family(terms: Sequence[Mask], assumptions: Assumptions, enough: int = 0) -> set[Mask]:
     """Return the smallest family found from all starts; stop at one of at most `enough` sets."""
+    return smallest_of(_families(terms, assumptions), enough)
+
+
+def smallest_of(families: Iterable[set[Mask]], enough: int = 0) -> set[Mask]:
+    """Return the first of the smallest families; stop at one of at most `enough` sets."""
     best: set[Mask] | None = None
-    for family in _families(terms, assumptions):
+    for family in families:
         if best is None or len(family) < len(best):
             best = family
         if len(best) <= enough:
@@ -395,10 +400,6 @@ class _Pruning:
         self.chosen[mask] = pair
         for part in pair or ():
             self.users[part].add(mask)
-
-    def _is_root(self, mask: Mask) -> bool:
-        """Return whether the set is the closure of one of its elements."""
-        return mask in closures(s for s in self.index.family if s & mask).values()
 
     def try_without(self, mask: Mask) -> None:
         """Remove the set if all its users, and the term that it is, have another representation."""

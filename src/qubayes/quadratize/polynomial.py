@@ -19,7 +19,7 @@ from ..foundation.files import parse_json, read_text, shown
 Variable: TypeAlias = Hashable
 Term: TypeAlias = tuple[int, ...]  # ascending indices of variables
 
-# Variables of terms visited before remaining ties are broken by labels: about two seconds.
+# Visits of variables of terms before remaining ties are broken by labels: about two seconds.
 REFINEMENT_WORK = 5_000_000
 
 
@@ -159,15 +159,15 @@ class CanonicalOrder(NamedTuple):
     structural: bool  # False: the work limit was reached and labels broke some ties
 
 
-def canonical_order(polynomial: Polynomial) -> CanonicalOrder:
+def canonical_order(polynomial: Polynomial, work: int = REFINEMENT_WORK) -> CanonicalOrder:
     """Return the canonical order; if `structural`, the same for relabelled polynomials.
 
     Colour refinement: a term's colour is its coefficient with the colours of its variables, a
     variable's colour is the multiset of the colours of its terms. Ties that remain are broken by
     individualisation: each tied variable in turn gets a colour of its own, and the smallest of the
     resulting polynomials is kept. Of variables that a known symmetry of the polynomial exchanges,
-    one is tried."""
-    search = _Refinement(polynomial)
+    one is tried. Ties that remain after `work` visits of variables are broken by labels."""
+    search = _Refinement(polynomial, work)
     search.descend(search.refine([0] * len(polynomial.variables)), ())
     return CanonicalOrder(tuple(search.best_order), search.complete)
 
@@ -206,7 +206,7 @@ class _Lists(NamedTuple):
 class _Refinement:
     """Search tree of individualisations; keeps the leaf with the smallest certificate."""
 
-    def __init__(self, polynomial: Polynomial) -> None:
+    def __init__(self, polynomial: Polynomial, work: int = REFINEMENT_WORK) -> None:
         values = {c: rank for rank, c in enumerate(sorted(set(polynomial.coefficients)))}
         self.ranks = {
             t: values[c] for t, c in zip(polynomial.terms, polynomial.coefficients, strict=True)
@@ -220,7 +220,7 @@ class _Refinement:
         variables = range(len(polynomial.variables))
         own = [list(map(number.__getitem__, self.terms_of[v])) for v in variables]
         self.in_variables = _Lists.of(own)
-        self.work = REFINEMENT_WORK
+        self.work = work  # visits that are left
         self.complete = True  # False: some ties were broken by labels
         self.best_certificate: list[tuple[Term, int]] | None = None
         self.best_order: list[int] = []

@@ -28,7 +28,7 @@ from .constrained import annealer_problem, to_cqm
 from .decoding import Decoded, decode
 from .encoding import encode_sets
 from .formulation_files import (
-    Problem,
+    AssemblyInput,
     companion_of,
     model_companion,
     read_problem,
@@ -379,7 +379,7 @@ def formulate(
         orders = ", ".join((*ORDERS, *DEMAND, PROVED))
         raise SettingError(f"order = {order!r}; choose one of {orders}")
     chosen = time.perf_counter()
-    problem = Problem(candidates, subsets, pairs, penalty, coefficients.scale, union_scores)
+    problem = AssemblyInput(candidates, subsets, pairs, penalty, coefficients.scale, union_scores)
     made = _assembled_with(coefficients, problem, workers)
     return replace(
         made,
@@ -422,7 +422,9 @@ def is_certified(formulation: Formulation, names_of_pairs: Iterable[frozenset[st
     return bool((np.sort(order.pairs, axis=1) == expected.pairs).all())
 
 
-def _assembled_with(coefficients: Coefficients, problem: Problem, workers: Workers) -> Formulation:
+def _assembled_with(
+    coefficients: Coefficients, problem: AssemblyInput, workers: Workers
+) -> Formulation:
     """Return the formulation with coefficients of this precision."""
     if coefficients.digits is not None:
         return assembled(problem, 10.0**-coefficients.digits, workers)
@@ -442,7 +444,7 @@ def _assembled_with(coefficients: Coefficients, problem: Problem, workers: Worke
         step *= 1.001 * largest / (step * most)
 
 
-def assembled(problem: Problem, step: float | None, workers: Workers) -> Formulation:
+def assembled(problem: AssemblyInput, step: float | None, workers: Workers) -> Formulation:
     """Return the formulation; with a step, of the gains rounded to its multiples."""
     candidates = problem.candidates
     if step is not None:

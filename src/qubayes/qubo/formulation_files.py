@@ -49,7 +49,7 @@ _ARRAY = re.compile(  # the header that numpy writes, which it would read as a P
 )
 
 
-class Problem(NamedTuple):
+class AssemblyInput(NamedTuple):
     """The input of the assembly of a QUBO."""
 
     candidates: Candidates
@@ -114,7 +114,7 @@ def model_companion(path: str | Path) -> Path:
     return place
 
 
-def read_problem(path: Path) -> tuple[Problem, dict[str, Any]]:
+def read_problem(path: Path) -> tuple[AssemblyInput, dict[str, Any]]:
     """Return the input from which the formulation in the file is assembled, and its settings."""
     try:
         contents = _contents(path)
@@ -135,7 +135,9 @@ def read_problem(path: Path) -> tuple[Problem, dict[str, Any]]:
         raise FormatError(f"{path} is not a formulation, or is damaged: {error}") from error
     except (KeyError, ValueError) as error:
         raise FormatError(f"{path} is not a formulation, or is damaged; formulate again") from error
-    problem = Problem(candidates, subsets, order, settings["penalty"], settings["scale"], unions)
+    problem = AssemblyInput(
+        candidates, subsets, order, settings["penalty"], settings["scale"], unions
+    )
     return problem, settings
 
 

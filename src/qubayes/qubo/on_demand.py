@@ -7,7 +7,7 @@ directed cycles; their sides, and chords of the default elimination, get order b
 these cycles impossible. There are never more bits than by default.
 
 The search proves nothing unless it ends with all default pairs: it says how many walks
-(`OrderWalk`), each with random numbers of its own, found no sample below since the last one
+(`OrderBitWalk`), each with random numbers of its own, found no sample below since the last one
 (`OrderStatus`)."""
 
 import time
@@ -28,7 +28,7 @@ from ..network import Network
 from ..search import Limits, solve
 from .gains import RelativeSets
 from .order_bits import PROVED_ORDER, OrderBits, OrderStatus, eliminations, order_bits_of
-from .order_walk import OrderWalk, Pair
+from .order_walk import OrderBitWalk, Pair
 
 DEMAND = ("adjacent",)
 ANNEAL_MOVES_PER_VERTEX = 10_000  # for the known network
@@ -109,8 +109,8 @@ class _Search:
         self.bits = pairs.near
         self.order_walk = self._order_walk()
 
-    def _order_walk(self) -> OrderWalk:
-        return OrderWalk(self._relative, relaxed_order(self._pairs.near | self.bits, self.bits))
+    def _order_walk(self) -> OrderBitWalk:
+        return OrderBitWalk(self._relative, relaxed_order(self._pairs.near | self.bits, self.bits))
 
     def walk(self, number: int, sweeps: int, stream: Words, deadline: float) -> bool:
         """Return whether a walk found a sample below the network; forbid its shortest cycles."""

@@ -61,7 +61,7 @@ class WalkState(NamedTuple):
     flipped: Ints  # (p,) room for the pairs that the move of a vertex flips
 
 
-class OrderWalk:
+class OrderBitWalk:
     """Annealing of the energy over its order bits, u and z minimised out."""
 
     def __init__(self, relative: RelativeSets, order: OrderBits) -> None:

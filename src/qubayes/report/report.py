@@ -121,7 +121,7 @@ class Report:
     paper_bits: Mapping[str, int] | None = None  # of the paper's formulation for the same subsets
     vertices: tuple[VertexFacts, ...] = ()  # one for each vertex, or none
     # section -> name -> value
-    provenance: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    provenance: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.vertices and len(self.vertices) != self.network.n:
@@ -343,15 +343,26 @@ def _shortened_trace(trace: Sequence[tuple[float, float]]) -> list[tuple[float, 
     return points[:-1:step] + points[-1:]
 
 
-def _provenance_data(provenance: Mapping[str, Mapping[str, Value]]) -> list[list[Any]]:
+def _provenance_data(provenance: Mapping[str, Mapping[str, Any]]) -> list[list[Any]]:
     """Return (section, [(name, value), ...]); values whose names speak of secrets are hidden."""
     found: list[list[Any]] = []
     for section, entries in provenance.items():
         rows = []
-        for name, value in _finite(entries, str).items():
+        plain = {name: _plain(value) for name, value in entries.items()}
+        for name, value in _finite(plain, str).items():
             rows.append((name, "(hidden)" if _SECRET.search(name) else value))
         found.append([section, rows])
     return found
+
+
+def _plain(value: Any) -> Value:
+    """Return a value as the page shows it; nested values as JSON without empty entries."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    given = value
+    if isinstance(value, dict):
+        given = {name: each for name, each in value.items() if each}
+    return json.dumps(given, default=str, ensure_ascii=False) if given else None
 
 
 def _compared_edges(network: Network, shares: Mapping[Edge, float]) -> list[dict[str, Any]]:

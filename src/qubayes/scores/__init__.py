@@ -3,7 +3,7 @@
 A score of discrete columns is a `Formula`: three numbers that say how a prior count is spread over
 the cells of a contingency table and what a free parameter costs. Candidate sets, fitted
 probabilities and `qubayes score` read these numbers; none of them looks at the name of a score. A
-score that is no such formula is an `Engine` of its own, as `gaussian.py` (see CONTRIBUTING.md).
+score that is not such a formula has an `Engine` of its own, as `gaussian.py` (see CONTRIBUTING.md).
 
 To add a formula:
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from level_searches import search_levels
-from numba import config
 
 from candidate_cases import dependent_data
 from qubayes import Workers
@@ -173,7 +172,7 @@ def test_small_problems_do_not_load_the_kernel():
     assert not bounds_pay(level, 4)
 
 
-def test_the_kernel_is_compiled_only_where_it_pays(monkeypatch, tmp_path):
+def test_the_kernel_is_compiled_only_where_it_pays(request):
     rows = rows_without_data([3] * 5, 1000)
 
     @kernel
@@ -182,6 +181,6 @@ def test_the_kernel_is_compiled_only_where_it_pays(monkeypatch, tmp_path):
 
     compiled = kernel(fresh.py_func)
     compiled(1)
-    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    request.getfixturevalue("empty_cache")  # now `fresh`, of the same code, is not compiled
     assert [pay(sets, rows, compiled) for sets in (10**3, 10**6, 10**8)] == [False, True, True]
     assert [pay(sets, rows, fresh) for sets in (10**3, 10**6, 10**8)] == [False, False, True]

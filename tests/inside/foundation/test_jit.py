@@ -128,12 +128,6 @@ print(is_compiled(scan_prefixes))
         assert done.stdout == "False\n" and not (tmp_path / "cache").exists()
 
 
-@pytest.fixture
-def empty_cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
-    return tmp_path
-
-
 def test_kernels_are_kept_outside_the_package_and_the_setting_of_numba_is_restored(empty_cache):
     def plain(x):
         return x + 1

@@ -328,21 +328,12 @@ def test_every_start_gives_a_family(assumptions):
     assert all(holds(family, terms, assumptions) for family in families)
 
 
-def test_the_smallest_family_of_all_starts_is_kept(monkeypatch):
+def test_the_smallest_family_of_all_starts_is_kept():
     families = [{1, 2, 4, 3, 6}, {1, 2, 4, 5}, {1, 2, 4, 3, 5}, {1, 2, 4, 6}]
-    tried = []
-
-    def starts(terms, assumptions):
-        for family in families:
-            tried.append(family)
-            yield family
-
-    monkeypatch.setattr(heuristic, "_families", starts)
-    assert heuristic.searched_family((7,), "general") == families[1] and len(tried) == 4
-    tried.clear()
-    assert heuristic.searched_family((7,), "general", 4) == families[1] and len(tried) == 2
-    tried.clear()
-    assert heuristic.searched_family((7,), "general", 5) == families[0] and len(tried) == 1
+    for enough, best, tried in ((0, 1, 4), (4, 1, 2), (5, 0, 1)):
+        left = iter(families)
+        assert heuristic.smallest_of(left, enough) == families[best]
+        assert len(list(left)) == 4 - tried
 
 
 @pytest.mark.parametrize("run", [0, 1, 2])

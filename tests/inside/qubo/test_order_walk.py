@@ -13,7 +13,7 @@ from qubayes.foundation.workers import Workers
 from qubayes.network import Network
 from qubayes.qubo import Demand, OrderStatus, decode, encode_sets, energy, formulate
 from qubayes.qubo.formulation import assembled
-from qubayes.qubo.formulation_files import Problem
+from qubayes.qubo.formulation_files import AssemblyInput
 from qubayes.qubo.gains import relate
 from qubayes.qubo.on_demand import (
     chords,
@@ -24,7 +24,7 @@ from qubayes.qubo.on_demand import (
     shortest_cycles,
 )
 from qubayes.qubo.order_bits import PROVED_ORDER, eliminations
-from qubayes.qubo.order_walk import OrderWalk
+from qubayes.qubo.order_walk import OrderBitWalk
 from reference import energies as reference
 from reference.annealing import Draws
 
@@ -34,7 +34,7 @@ def relaxation(candidates, subsets, bits, near):
     arcs = candidates.families.arcs()
     both = sorted(pair for pair in near - bits if arcs[pair] and arcs[pair[::-1]])
     order = relaxed_order(bits, bits)._replace(coupled=np.array(both, np.int32).reshape(-1, 2))
-    made = assembled(Problem(candidates, subsets, order, "tight", {}, None), None, Workers(1))
+    made = assembled(AssemblyInput(candidates, subsets, order, "tight", {}, None), None, Workers(1))
     return replace(made, order_status=OrderStatus(False))
 
 
@@ -84,7 +84,7 @@ def test_energies_of_the_walk_are_those_of_the_qubo_with_u_and_z_minimised_out(r
         bits = near | {pair for pair in default if random.random() < 0.5}
         made, walk = (
             relaxation(candidates, subsets, bits, near),
-            OrderWalk(relate(candidates, subsets), relaxed_order(bits, bits)),
+            OrderBitWalk(relate(candidates, subsets), relaxed_order(bits, bits)),
         )
         energies = all_energies(made.qubo)
         states = (np.arange(len(energies))[:, None] >> np.arange(made.qubo.bits)) & 1
@@ -141,7 +141,7 @@ def move_cases(case):
 
 def walk_of(seed, scores, candidates, subsets, bits):
     """A walk, a random state that has the required edges, and the pairs that they leave free."""
-    walk = OrderWalk(relate(candidates, subsets), relaxed_order(bits, bits))
+    walk = OrderBitWalk(relate(candidates, subsets), relaxed_order(bits, bits))
     needed = [(p, v) for v, known in enumerate(scores) for p in reference.base_of(known)]
     fixed = [(min(edge), max(edge)) for edge in needed]
     movable = [p for p, pair in enumerate(walk.order.pairs.tolist()) if tuple(pair) not in fixed]
@@ -236,7 +236,7 @@ def test_a_vertex_passes_all_in_between():
     scores = random_scores(np.random.default_rng(3), 7, 2, 0.9)
     candidates = candidates_of(scores)
     everything = set(combinations(range(7), 2))
-    walk = OrderWalk(
+    walk = OrderBitWalk(
         relate(candidates, whole_subsets(candidates)), relaxed_order(everything, everything)
     )
     state, stream = walk.start(np.ones(21, np.bool_)), random_stream(1)
@@ -397,7 +397,7 @@ def test_walks_before_a_state_below_do_not_count():
 
 def test_a_walk_ends_at_the_deadline():
     _, _, candidates, subsets, default, _ = next(problems(5, 1))
-    walk = OrderWalk(relate(candidates, subsets), relaxed_order(default, default))
+    walk = OrderBitWalk(relate(candidates, subsets), relaxed_order(default, default))
     start, streams = (
         walk.order_of(candidates.families.best_of_order(list(range(candidates.n))), {}),
         [],

@@ -467,22 +467,17 @@ def test_reads_take_the_time_but_for_what_is_reserved(set_clock):
     assert slots == [(100.0, 125.0), (100.0, 125.0), (125.0, 150.0), (125.0, 150.0)]
 
 
-def test_time_for_the_last_states_is_reserved(monkeypatch, set_clock):
-    asked = []
+def test_time_for_the_last_states_is_reserved(monkeypatch, calls_of, set_clock):
     _, formulation = problem(1)
-
-    def recorded(run, seconds):
-        asked.append(seconds)
-        return reserved_seconds(run, seconds)
-
     FLIPS.prepare()
-    monkeypatch.setattr(sa, "reserved_seconds", recorded)
+    calls = calls_of(sa, "reserved_seconds")
     monkeypatch.setattr(sa, "offer_first", lambda offers, model, start: 0.25)
     for count, threads in ((1, 1), (2, 2), (3, 2), (4, 1)):
         limits, workers = Limits(None, moves=10), Workers(threads)
         solve(
             formulation, solver_named("sa", flips=True, reads=count), limits=limits, workers=workers
         )
+    asked = [seconds for (_, seconds), _ in calls]
     assert [seconds / asked[0] for seconds in asked] == [1, 1, 2, 4] and asked[0] > 0.25
     set_clock(lambda: 100.0)
     run = Run(formulation.candidates, Limits(50.0), Workers(1))
@@ -490,31 +485,28 @@ def test_time_for_the_last_states_is_reserved(monkeypatch, set_clock):
     assert reserved_seconds(Run(formulation.candidates, Limits(None), Workers(1)), 3.0) == 0.0
 
 
-def test_the_best_state_is_offered_after_each_share(monkeypatch):
-    untils, states = [], []
+def test_the_best_state_is_offered_after_each_share(monkeypatch, calls_of):
+    states = []
     _, formulation = problem(4, 6)
     FLIPS.prepare()
-    monkeypatch.setattr(sa, "SHARES", 8)
-    advance, read = Read.advance, NetworkOffers.offer
-
-    def advanced(self, until=1.0):
-        untils.append(until)
-        return advance(self, until)
+    calls, read = calls_of(Read, "advance"), NetworkOffers.offer
 
     def recorded(self, bits):
         states.append(tuple(bits.tolist()))
         return read(self, bits)
 
-    monkeypatch.setattr(Read, "advance", advanced)
     monkeypatch.setattr(NetworkOffers, "offer", recorded)
     found = solve(
         formulation,
         solver_named("sa", flips=True, first_temperature=5.0),
         limits=Limits(None, moves=3000),
     )
-    assert untils == [share / 8 for share in range(1, 9)] and found.statistics["reads"] == 1
-    shares = states[:-1]  # the last one comes from a descent
-    assert 2 <= len(shares) < 8 and all(one != other for one, other in pairwise(shares))
+    shares = np.arange(1, sa.SHARES + 1) / sa.SHARES
+    assert [until for (_, until), _ in calls] == shares.tolist()
+    assert found.statistics["reads"] == 1
+    offered = states[:-1]  # the last one comes from a descent
+    assert 2 <= len(offered) < sa.SHARES
+    assert all(one != other for one, other in pairwise(offered))
 
 
 def test_a_time_limit_ends_counted_moves(set_clock):
@@ -575,13 +567,6 @@ def test_messages_about_states(raw, mended, scores):
     offers._before = [-3.0, -7.0]
     known = "; a network known before annealing scores more, -3.000000"
     assert offers.message(0, 1) == f"the best state is feasible{scores}{known}"
-
-
-@pytest.mark.parametrize("flips", [False, True])
-def test_kernels_are_warmed_up_once(monkeypatch, flips):
-    solver = solver_named("sa", flips=flips).prepare()
-    monkeypatch.setattr(sa.SimulatedAnnealing, "__call__", None)
-    solver.prepare()
 
 
 @pytest.mark.parametrize("moves", [0, 1, 5, 17, 5000, 100_003])

@@ -390,7 +390,7 @@ def test_six_elements_are_enough_for_a_cut():
     ]
 
 
-def test_too_many_elements_leave_the_relaxation_without_cuts(monkeypatch):
+def test_too_many_elements_leave_the_relaxation_without_cuts():
     incidence, core = largest_core(
         [{e} for e in range(7)] + [set(own) for own in combinations(range(7), 3)]
     )
@@ -399,8 +399,7 @@ def test_too_many_elements_leave_the_relaxation_without_cuts(monkeypatch):
         9,
         8,
     ]
-    monkeypatch.setattr(bounds, "MOST_ELEMENTS", 6)
-    assert relaxation_bound(core, incidence, size=99, rounds=3) == 7
+    assert relaxation_bound(core, incidence, size=99, rounds=3, most_elements=6) == 7
 
 
 def test_the_whole_number_of_a_bound():

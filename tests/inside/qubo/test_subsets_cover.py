@@ -39,10 +39,9 @@ def test_rounds_of_cuts_raise_the_bound():
     assert bounds == [7, 9]
 
 
-@pytest.mark.parametrize(("limit", "value"), [("MOST_CLOSED", 6), ("MOST_POSITIONS", 2)])
-def test_what_is_smallest_among_some_subsets_bounds_nothing(limit, value, monkeypatch):
+def test_what_is_smallest_among_some_subsets_bounds_nothing(monkeypatch):
     """Four blocks cover all unions of two; where some of the blocks are not looked at, more sets are needed."""
-    monkeypatch.setattr(instance, limit, value)
+    monkeypatch.setattr(instance, "MOST_CLOSED", 6)
     blocks = [range(4 * block, 4 * block + 4) for block in range(4)]
     sets = [frozenset({*a, *b}) for a, b in combinations(blocks, 2)]
     members, bound = cover_of(sets)
@@ -51,15 +50,15 @@ def test_what_is_smallest_among_some_subsets_bounds_nothing(limit, value, monkey
 
 
 @pytest.mark.parametrize("names", [range(30), range(29, -1, -1)])
-def test_a_row_keeps_the_subsets_that_most_rows_share(names, monkeypatch):
+def test_a_row_keeps_the_subsets_that_most_rows_share(names):
     """Of two blocks, one in three sets and one in two of them: as many as there are positions."""
     three, two = (frozenset(names[e] for e in own) for own in (range(8), range(8, 16)))
     rest = [frozenset(names[e] for e in own) for own in ((16, 17), (18, 19), (20, 21))]
     sets = [three | two, three | rest[0], three | rest[1], two | rest[2]]
     for positions, kept in ((1, set()), (2, {three}), (3, {three, two})):
-        monkeypatch.setattr(instance, "MOST_POSITIONS", positions)
         system = set_system(sets)
-        incidence = incidence_of(system)
+        incidence = incidence_of(system, positions)
+        assert incidence.complete == (positions == 3)
         row = [frozenset(system.elements[list(own)].tolist()) for own in system.sets()].index(
             sets[0]
         )

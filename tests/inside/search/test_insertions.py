@@ -275,15 +275,9 @@ def test_the_search_finds_the_best_of_all(candidates, seed):
     )
 
 
-def test_twins_are_eliminated_if_there_is_time(monkeypatch, set_clock):
-    asked = []
-
-    def recorded(candidates, eliminate):
-        asked.append(eliminate)
-        return without_twins(candidates, eliminate)
-
+def test_twins_are_eliminated_if_there_is_time(calls_of, set_clock):
     Anneal().prepare()
-    monkeypatch.setattr(anneal, "without_twins", recorded)
+    calls = calls_of(anneal, "without_twins")
     set_clock(lambda: 0.0)
     candidates, moves = large(20, 1), Limits(None, moves=10)
     members = len(candidates.families.members)
@@ -291,26 +285,14 @@ def test_twins_are_eliminated_if_there_is_time(monkeypatch, set_clock):
         solve(candidates, Anneal(), limits=dataclasses.replace(moves, seconds=seconds))
     for settings in (Anneal(), Anneal(twins=False)):
         solve(candidates, settings, limits=moves)
-    assert asked == [False, True, True, False]
+    assert [eliminate for (_, eliminate), _ in calls] == [False, True, True, False]
 
 
 @pytest.mark.parametrize(
-    ("threads", "moves", "walks", "pool"),
-    [(2, None, 4, 2), (6, None, 6, 6), (6, 10, 4, 4), (2, 10, 4, 2)],
+    ("threads", "moves", "walks"), [(2, None, 4), (6, None, 6), (6, 10, 4), (2, 10, 4)]
 )
-def test_with_a_time_limit_there_is_a_walk_for_each_thread(
-    monkeypatch, threads, moves, walks, pool
-):
-    class StartedError(Exception):
-        pass
-
-    def started(reduced, run, settings, count, executor):
-        raise StartedError(count, executor._max_workers)
-
-    monkeypatch.setattr(anneal, "_ComponentSearch", started)
-    with pytest.raises(StartedError) as found:
-        Anneal(walks=4)(large(), Run(large(), Limits(60.0, moves), Workers(threads)))
-    assert found.value.args == (walks, pool)
+def test_with_a_time_limit_there_is_a_walk_for_each_thread(threads, moves, walks):
+    assert Anneal(walks=4).walks_of(Run(large(), Limits(60.0, moves), Workers(threads))) == walks
 
 
 @pytest.mark.parametrize("twins", [False, True])

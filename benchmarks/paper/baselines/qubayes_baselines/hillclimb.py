@@ -175,7 +175,9 @@ class Climb(NamedTuple):
     scratch: Ints  # (2, n)
 
 
-def new_climb(run: Run, edges: SmallInts, random: Words, *, hashed: bool, kick: int) -> Climb:
+def new_climb(
+    run: Run, edges: SmallInts, random: Words, *, hashed: bool, kick: int, memory: int = MEMORY
+) -> Climb:
     """Return the state at the run's start, not scored yet; first `kick` random edges are to be changed.
 
     Keys are hashes, or the numbers of the candidate sets + 1. Among 10^6 sets two share a hash with
@@ -193,7 +195,7 @@ def new_climb(run: Run, edges: SmallInts, random: Words, *, hashed: bool, kick: 
     bits = np.zeros((3, n, -(-n // 64)), np.uint64)
     words = np.uint64(1) << (edges[:, 1] & 63).astype(np.uint64)
     np.bitwise_or.at(bits[POSSIBLE], (edges[:, 0], edges[:, 1] >> 6), words)
-    rows = n + max(n, MEMORY // (8 * (FIRST + 3 * n)))
+    rows = n + max(n, memory // (8 * (FIRST + 3 * n)))
     changed = np.zeros((n + 2, 3), np.int64)
     changed[:n, 0] = np.arange(n)
     return Climb(

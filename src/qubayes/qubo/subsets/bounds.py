@@ -69,10 +69,14 @@ def packing_bound(core: Core) -> int:
     return found
 
 
-def relaxation_bound(core: Core, incidence: Incidence, *, size: int, rounds: int) -> int:
-    """Return a lower bound on every cover of the core; stop once it proves `size` the smallest."""
+def relaxation_bound(
+    core: Core, incidence: Incidence, *, size: int, rounds: int, most_elements: int = MOST_ELEMENTS
+) -> int:
+    """Return a lower bound on every cover of the core; stop once it proves `size` the smallest.
+
+    A core of more than `most_elements` elements gets no cuts."""
     program = program_of(core)
-    triples = triples_of(core, incidence)
+    triples = triples_of(core, incidence, most_elements)
     relaxation = CoverRelaxation.of(program)
     random = np.random.default_rng(0)
     enough = size - 1 + 1e-6
@@ -274,13 +278,13 @@ class ElementCuts(NamedTuple):
     lower: Floats  # (cuts,)
 
 
-def triples_of(core: Core, incidence: Incidence) -> Triples:
+def triples_of(core: Core, incidence: Incidence, most_elements: int = MOST_ELEMENTS) -> Triples:
     """Return the rows of three elements without a closed pair; none for too many elements."""
     rows = np.flatnonzero((core.row_table == table_starts()[3]) & (core.fixed & PAIRS == 0))
     sets = incidence.row_columns[incidence.row_start[core.rows[rows] + 1] - 1]
     members = incidence.members[incidence.set_start[sets][:, None] + np.arange(3)]
     names, numbers = np.unique(members, return_inverse=True)
-    if len(names) > MOST_ELEMENTS:
+    if len(names) > most_elements:
         rows = rows[:0]
         numbers = numbers[:0]
         names = names[:0]

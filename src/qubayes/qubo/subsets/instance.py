@@ -125,8 +125,10 @@ class Incidence(NamedTuple):
         return [tuple(self.members[a:b].tolist()) for a, b in zip(starts, stops, strict=True)]
 
 
-def incidence_of(system: SetSystem) -> Incidence:
+def incidence_of(system: SetSystem, most_positions: int = MOST_POSITIONS) -> Incidence:
     """Return the rows of the sets and their subsets; of sets over six elements the closed ones.
+
+    Of these a row has at most `most_positions`, itself among them.
 
     A set is closed if it is an intersection of candidate sets. Some smallest cover has closed
     members only: replacing V by the intersection of all candidate sets that contain V keeps every
@@ -134,7 +136,7 @@ def incidence_of(system: SetSystem) -> Incidence:
     largest = int(system.sizes.max(initial=0))
     shift = len(system.elements).bit_length()
     if largest > LARGEST_ENUMERATED or largest * shift > 62:
-        return _with_closed_subsets(system)
+        return _with_closed_subsets(system, most_positions)
     keys = _subset_keys(system, shift)
     order, column_start = _grouped(keys)
     distinct = keys[order[column_start[:-1]]]
@@ -170,11 +172,11 @@ def _subset_keys(system: SetSystem, shift: int) -> Ints:
     return np.concatenate(keys)
 
 
-def _with_closed_subsets(system: SetSystem) -> Incidence:
+def _with_closed_subsets(system: SetSystem, most_positions: int) -> Incidence:
     """Return the rows of the sets and their closed subsets."""
     rows = _masks(system.sets())
     closed, all_found = _intersections(rows)
-    inside, all_kept = _closed_inside(rows, closed)
+    inside, all_kept = _closed_inside(rows, closed, most_positions)
     lengths = np.array(list(map(len, inside)), dtype=np.int64)
     number = {mask: place for place, mask in enumerate(closed)}
     keys = np.array([number[mask] for mask in chain.from_iterable(inside)], dtype=np.int64)
@@ -195,7 +197,7 @@ def _with_closed_subsets(system: SetSystem) -> Incidence:
     )
 
 
-def _closed_inside(rows: list[int], closed: list[int]) -> tuple[list[list[int]], bool]:
+def _closed_inside(rows: list[int], closed: list[int], most: int) -> tuple[list[list[int]], bool]:
     """Return for each row the closed subsets with the row last, and whether none is left out.
 
     Where a row has too many it keeps those that most rows share."""
@@ -204,8 +206,8 @@ def _closed_inside(rows: list[int], closed: list[int]) -> tuple[list[list[int]],
     complete = True
     for row in rows:
         smaller = [mask for mask in closed if mask & row == mask and mask != row]
-        if len(smaller) >= MOST_POSITIONS:
-            kept = {*sorted(smaller, key=lambda mask: -shared[mask])[: MOST_POSITIONS - 1]}
+        if len(smaller) >= most:
+            kept = {*sorted(smaller, key=lambda mask: -shared[mask])[: most - 1]}
             smaller = [mask for mask in smaller if mask in kept]
             complete = False
         inside.append([*smaller, row])

@@ -309,7 +309,7 @@ class ComponentProof:
         """Repeat pricing and cutting until no set or cut is added, the bound stalls, or it closes.
 
         At the root, without `among`, bounds hold for the component, and sets that reduced costs
-        exclude are no longer alive. At a node only the sets `among` are allowed."""
+        exclude are removed from `alive`. At a node only the sets `among` are allowed."""
         allowed = self.alive if among is None else among.copy()
         cost = -math.inf
         point = None

@@ -35,7 +35,7 @@ class Listed(NamedTuple):
 
 
 def list_networks(sets: ScoredSets, bounded: Bounded, limit: float, most: int, run: Run) -> Listed:
-    """Return the networks that cost at most `limit`, at most so many."""
+    """Return the networks that cost at most `limit`, at most `most` of them."""
     budget = limit - bounded.cost
     options = Options.of(sets, bounded, limit)
     walk = Walk.of(options, most)
@@ -125,7 +125,7 @@ class Walk(NamedTuple):
 
     @staticmethod
     def of(options: Options, most: int) -> "Walk":
-        """Return the state before the first vertex, with place for so many networks."""
+        """Return the state before the first vertex, with room for this number of networks."""
         n = len(options.vertices)
         walk = Walk(
             place=np.zeros(n + 1, np.int64),

@@ -38,7 +38,7 @@ from .cuts import Bytes, ScoredSets, cluster_cuts, no_cuts
 from .relaxation import ROUNDING_SHARE, Bounded, lagrangian_bounds
 
 MOST_VERTICES_OF_A_STATE = 63  # a state is a word, and one word is left over
-# How a kernel that works in slices ended: done, after so many sets, or without place for more.
+# How a kernel that works in slices ended: done, after the sets of a slice, or out of room.
 FINISHED, PAUSED, FULL = range(3)
 _SETS_PER_CALL = 2_000_000  # tried between two looks at the clock, some 10 ms
 _CLUSTERS_OF_ASCENT = 5000  # at most
@@ -93,7 +93,7 @@ class Queue(NamedTuple):
 
     @staticmethod
     def of(n: int, most: int) -> "Queue":
-        """Return a queue for so many states that holds the empty state."""
+        """Return a queue with room for this number of states, which holds the empty state."""
         return Queue(
             states=np.zeros(most, np.uint64),
             costs=np.zeros(most),

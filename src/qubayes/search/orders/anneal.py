@@ -35,7 +35,7 @@ from ...candidates import Candidates
 from ...foundation.arrays import Bools, Floats
 from ...foundation.errors import SettingError
 from ...foundation.families import Families, VertexSet
-from ...foundation.stop import Patience, Reason
+from ...foundation.stop import Reason, Stalled
 from ..reduction import (
     MOST_VERTICES_OF_BEST_OF_ALL,
     Component,
@@ -101,12 +101,16 @@ class Anneal:
         warm_up(Anneal, 16, 100)  # fewer than 15 vertices need no kernels
         return self
 
+    def walks_of(self, run: Run) -> int:
+        """Return the number of walks: with a time limit at least one for each thread."""
+        return self.walks if run.moves is not None else max(self.walks, run.workers.count)
+
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
         """Solve or search every component, in turn, until the limit."""
         if run.left < _PREPARATION * len(candidates.families.members):
             return Ending("the time limit is too short to begin; the start is returned")
         twins = self.twins and run.left > _TWINS * len(candidates.families.members)
-        walks = self.walks if run.moves is not None else max(self.walks, run.workers.count)
+        walks = self.walks_of(run)
         with ThreadPoolExecutor(min(run.workers.count, walks)) as pool:
             search = _ComponentSearch(without_twins(candidates, twins), run, self, walks, pool)
             while not search.stop():
@@ -126,7 +130,7 @@ class _ComponentSearch:
         self.pool = pool
         self.halt = np.zeros(1, np.bool_)  # read by the kernels
         times = settings.patience if run.moves is None else None
-        self.patience = Patience(run.clock, math.inf if times is None else times)
+        self.patience = Stalled(run.clock, math.inf if times is None else times)
         self.stop = run.until(self._done, self._stalled)
         parts = split(self.candidates)
         small = [part for part in parts if len(part.vertices) <= MOST_VERTICES_OF_BEST_OF_ALL]
@@ -254,7 +258,7 @@ class OrderWalk:
         self._made = 0  # moves of the first cooling
 
     def advance(self, moves: int, cold: float, bases: Sequence[VertexSet], stop: Bools) -> int:
-        """Make so many moves unless stop[0] is set or the coolings end; return the number made."""
+        """Make this many moves, fewer if stop[0] is set or coolings end; return the number made."""
         done = 0
         while done < moves and self.coolings and not stop[0]:
             begin, hot, length = self.coolings[0]
