@@ -4,13 +4,16 @@ A graph is given by the parents of each vertex, or by a matrix `arcs` with arcs[
 -> b. Everything is numpy and plain Python: commands that only read networks load neither numba nor
 scipy."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .arrays import Bools, Ints
 
+Old = TypeVar("Old")
+New = TypeVar("New")
 _SHOWN = 8  # names of a cycle in a message
 
 
@@ -34,6 +37,30 @@ def topological_order(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
             if missing[child] == 0:
                 heappush(ready, child)
     return tuple(order)
+
+
+def edges_of(parents: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    """Return the edges (parent, child), by child.
+
+    >>> edges_of(((2,), (2, 0), ()))
+    [(2, 0), (2, 1), (0, 1)]
+    """
+    edges: list[tuple[int, int]] = []
+    for child, its_parents in enumerate(parents):
+        edges += [(parent, child) for parent in its_parents]
+    return edges
+
+
+def renamed(
+    sets: Iterable[Iterable[Old]], name: Mapping[Old, New] | Sequence[New]
+) -> list[tuple[New, ...]]:
+    """Return the same sets with `name[member]` in place of each member.
+
+    >>> renamed([(0, 1), (1,)], "ab")
+    [('a', 'b'), ('b',)]
+    """
+    new_name: Any = name.__getitem__
+    return [tuple(map(new_name, members)) for members in sets]
 
 
 def children_of(parents: Sequence[Sequence[int]]) -> list[list[int]]:

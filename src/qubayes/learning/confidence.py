@@ -16,7 +16,7 @@ from ..foundation.arrays import Bools, Floats, frozen
 from ..foundation.errors import QubayesError, SettingError
 from ..foundation.families import VertexSet
 from ..foundation.files import json_object, read_text, replacing
-from ..foundation.graph import find_cycle
+from ..foundation.graph import edges_of, find_cycle
 from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.stop import Interrupt
 from ..foundation.workers import Stopped, Workers, run
@@ -43,10 +43,7 @@ class Confidence:
 
     def of_edges(self, network: Network) -> dict[tuple[int, int], float]:
         """Return `of` for each edge (parent, child) of the network."""
-        edges = [
-            (parent, child) for child, parents in enumerate(network.parents) for parent in parents
-        ]
-        return {edge: self.of(*edge) for edge in edges}
+        return {edge: self.of(*edge) for edge in edges_of(network.parents)}
 
     def as_json(self, network: Network) -> dict[str, Any]:
         """Return the confidence in the edges of this network, and the consensus."""
@@ -186,14 +183,16 @@ def kept_networks(path: Path, names: tuple[str, ...]) -> list[Network | None]:
         return []
     try:
         lists = json_object(read_text(path))["networks"]
-        return [
-            None
-            if parents is None
-            else Network(names, tuple(tuple(map(index, members)) for members in parents))
-            for parents in lists
-        ]
+        return [_network_of(names, parents) for parents in lists]
     except (QubayesError, KeyError, TypeError):
         return []
+
+
+def _network_of(names: tuple[str, ...], parents: Sequence[Sequence[int]] | None) -> Network | None:
+    """Return the network with these parents, as a file has them; None for a missing one."""
+    if parents is None:
+        return None
+    return Network(names, tuple(tuple(map(index, members)) for members in parents))
 
 
 def edge_frequencies(networks: Sequence[Network], told: Bools | None = None) -> Floats:

@@ -14,7 +14,7 @@ from ..candidates.knowledge import Allowed
 from ..data import Dataset, ReadSettings, read
 from ..foundation.arrays import Bools
 from ..foundation.errors import DataError, SettingError, some
-from ..foundation.graph import reachable
+from ..foundation.graph import edges_of, reachable
 from ..foundation.progress import OnProgress, silent
 from ..foundation.summary import aligned, counted
 from ..foundation.workers import Workers
@@ -324,16 +324,12 @@ def judge(
         float(priors[child, list(parents)].sum()) for child, parents in enumerate(network.parents)
     ]
     own = vertex_scores(network, rows, score) + bonuses
-    edges = [
-        EdgeSupport(
-            network.names[parent],
-            network.names[child],
-            float(own[child] - bonuses[child] + priors[child, parent])
-            - local_score(rows, child, [other for other in parents if other != parent], score),
-        )
-        for child, parents in enumerate(network.parents)
-        for parent in parents
-    ]
+    edges = []
+    for parent, child in edges_of(network.parents):
+        others = [other for other in network.parents[child] if other != parent]
+        with_edge = float(own[child] - bonuses[child] + priors[child, parent])
+        support = with_edge - local_score(rows, child, others, score)
+        edges.append(EdgeSupport(network.names[parent], network.names[child], support))
     return Judgement(
         network,
         learned,

@@ -28,6 +28,7 @@ import numpy as np
 
 from ..foundation.arrays import Floats
 from ..foundation.errors import FormatError
+from ..foundation.graph import renamed
 from .network import Network
 
 # Only `default` lets a small file ask for a large table: this is 400 MB of it.
@@ -139,7 +140,7 @@ def parse_bif(text: str) -> Network:
         states.append(own_states)
     index = {name: vertex for vertex, name in enumerate(parser.variables)}
     blocks = [parser.blocks[name] for name in parser.variables]
-    parents = tuple(tuple(index[name] for name in block.parents) for block in blocks)
+    parents = tuple(renamed((block.parents for block in blocks), index))
     graph = Network(tuple(names), parents, tuple(states))
     if all(block.is_empty for block in blocks):
         return graph

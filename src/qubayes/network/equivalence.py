@@ -6,12 +6,14 @@ that direction in every member."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from ..foundation.arrays import Bools
 from ..foundation.errors import QubayesError, some
+from ..foundation.graph import edges_of
 from .network import Edge, Network
 
 
@@ -38,23 +40,18 @@ class Cpdag:
 
 def skeleton(network: Network) -> frozenset[Edge]:
     """Return the pairs (smaller, larger) of adjacent vertices."""
-    return frozenset(
-        (min(parent, child), max(parent, child))
-        for child, its in enumerate(network.parents)
-        for parent in its
-    )
+    return frozenset((min(edge), max(edge)) for edge in edges_of(network.parents))
 
 
 def v_structures(network: Network) -> frozenset[tuple[int, int, int]]:
     """Return the triples (a, child, b), a < b, of a child and two parents that are not adjacent."""
     adjacent = skeleton(network)
-    return frozenset(
-        (a, child, b)
-        for child, its in enumerate(network.parents)
-        for a in its
-        for b in its
-        if a < b and (a, b) not in adjacent
-    )
+    found = set()
+    for child, its in enumerate(network.parents):
+        for a, b in combinations(sorted(its), 2):
+            if (a, b) not in adjacent:
+                found.add((a, child, b))
+    return frozenset(found)
 
 
 def cpdag(network: Network, told: Bools | None = None) -> Cpdag:
@@ -88,7 +85,7 @@ def cpdag(network: Network, told: Bools | None = None) -> Cpdag:
             last = max(its, key=place.__getitem__)
             all_compelled = not compelled[last] <= its or its - parents[last] - {last}
             compelled[vertex] = its if all_compelled else compelled[last]
-    edges = [(parent, child) for child, its in enumerate(network.parents) for parent in its]
+    edges = edges_of(network.parents)
     directed = sorted((a, b) for a, b in edges if a in compelled[b])
     undirected = sorted((min(a, b), max(a, b)) for a, b in edges if a not in compelled[b])
     if network.is_mixed:
@@ -108,7 +105,7 @@ def _across_kinds(network: Network) -> Bools:
 
 def _directed_by(network: Network, known: set[Edge]) -> Cpdag:
     """Return the class in which these edges have their direction, and all that they imply."""
-    edges = {(parent, child) for child, its in enumerate(network.parents) for parent in its}
+    edges = set(edges_of(network.parents))
     adjacent = skeleton(network)
     while new := {edge for edge in edges - known if _is_implied(edge, edges, known, adjacent)}:
         known |= new

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..foundation.arrays import AnyArray, Floats, Ints
 from ..foundation.errors import DataError, QubayesError, option, some
-from ..foundation.graph import cycle_path, find_cycle, topological_order
+from ..foundation.graph import cycle_path, edges_of, find_cycle, renamed, topological_order
 from . import answers
 from .by_state import ByState
 from .linear import Linear
@@ -170,11 +170,8 @@ class Network:
     @property
     def edges(self) -> list[tuple[str, str]]:
         """The edges (parent, child), by name, in the order of the children."""
-        return [
-            (self.names[parent], name)
-            for name, its in zip(self.names, self.parents, strict=True)
-            for parent in its
-        ]
+        names = self.names
+        return [(names[parent], names[child]) for parent, child in edges_of(self.parents)]
 
     @property
     def arities(self) -> Ints:
@@ -270,10 +267,7 @@ class Network:
 
     def parent_names(self) -> dict[str, tuple[str, ...]]:
         """Return the names of the parents of each vertex, by its name."""
-        names = self.names
-        return {
-            names[v]: tuple(names[p] for p in parents) for v, parents in enumerate(self.parents)
-        }
+        return dict(zip(self.names, renamed(self.parents, self.names), strict=True))
 
     def index(self, name: str) -> int:
         """Return the index of the vertex of this name."""

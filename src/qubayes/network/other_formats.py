@@ -18,6 +18,7 @@ import numpy as np
 
 from ..foundation.arrays import Floats
 from ..foundation.errors import FormatError
+from ..foundation.graph import renamed
 from .network import Edge, Network
 
 _DEEPEST = 100
@@ -254,7 +255,7 @@ def parse_xmlbif(content: bytes) -> Network:
     definitions = _xmlbif_definitions(network, states)
     index = {name: vertex for vertex, name in enumerate(states)}
     ordered = [definitions[name] for name in states]
-    parents = tuple(tuple(index[name] for name in its.parents) for its in ordered)
+    parents = tuple(renamed((its.parents for its in ordered), index))
     graph = Network(tuple(states), parents, tuple(states.values()))
     if all(definition.table is None for definition in ordered):
         return graph

@@ -9,6 +9,7 @@ import numpy as np
 from ..foundation.arrays import Floats
 from ..foundation.environment import optional
 from ..foundation.errors import MissingPackageError, QubayesError
+from ..foundation.graph import renamed
 from .linear import Linear
 from .network import Network
 
@@ -45,7 +46,7 @@ def from_networkx(graph: "nx.DiGraph") -> Network:
         raise QubayesError("an undirected networkx graph; give a DiGraph")
     nodes = list(graph.nodes)
     index = {node: vertex for vertex, node in enumerate(nodes)}
-    parents = tuple(tuple(index[parent] for parent in graph.predecessors(node)) for node in nodes)
+    parents = tuple(renamed(map(graph.predecessors, nodes), index))
     return Network(tuple(map(str, nodes)), parents)
 
 
@@ -94,7 +95,7 @@ def from_pgmpy(model: Any) -> Network:
     factors = [model.get_cpds(node) for node in nodes]
     if not nodes or any(factor is None for factor in factors):
         return from_networkx(model)
-    parents = tuple(tuple(index[name] for name in factor.variables[1:]) for factor in factors)
+    parents = tuple(renamed((factor.variables[1:] for factor in factors), index))
     names = tuple(map(str, nodes))
     if all(hasattr(factor, "beta") for factor in factors):
         return Network(names, parents, ((),) * len(names), tuple(map(_linear_of, factors)))

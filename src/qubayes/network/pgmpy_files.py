@@ -11,6 +11,7 @@ from math import sqrt
 from typing import Any
 
 from ..foundation.errors import FormatError, QubayesError
+from ..foundation.graph import edges_of
 from .linear import Linear
 from .network import Network
 from .other_formats import HALF_CHARACTER
@@ -35,7 +36,7 @@ def pgmpy_text(network: Network) -> str:
         }
         lines.append(f"  {_json(name)}: {_json(facts)}")
     cpds = ",\n".join(lines)
-    edges = sorted((p, child) for child, its in enumerate(network.parents) for p in its)
+    edges = sorted(edges_of(network.parents))
     arcs = [(network.names[p], network.names[child]) for p, child in edges]
     return f'{{"nodes": {_json(network.names)},\n"arcs": {_json(arcs)},\n"cpds": {{\n{cpds}\n}}}}\n'
 

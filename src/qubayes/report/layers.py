@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..foundation.arrays import Floats, Ints
-from ..foundation.graph import children_of, topological_order
+from ..foundation.graph import children_of, edges_of, topological_order
 from ..foundation.highs import Highs, LinearModel
 
 Edge = tuple[int, int]  # parent, child
@@ -84,7 +84,7 @@ def smallest_rows(parents: Sequence[Sequence[int]]) -> Ints:
 
     The matrix of this linear program is totally unimodular, so its basic solutions are integers.
     """
-    edges = [(parent, child) for child, its_parents in enumerate(parents) for parent in its_parents]
+    edges = edges_of(parents)
     if not edges:
         return np.zeros(len(parents), dtype=np.int64)
     upper, lower = np.array(edges).T

@@ -16,6 +16,7 @@ import numpy as np
 from ..foundation.arrays import Bools
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import ending, replacing
+from ..foundation.graph import renamed
 from ..network import ByState, Linear, Network, cpdag
 from ..network.bif import bif_text
 from .drawing import draw, head_path, line_path, png, thicknesses
@@ -209,7 +210,8 @@ def network_strengths(candidates: "Candidates", network: Network) -> dict[Edge, 
     # of the candidates -> of the network
     vertex = [network.names.index(name) for name in candidates.names]
     place = {v: k for k, v in enumerate(vertex)}
-    found = edge_strengths(candidates, [[place[p] for p in network.parents[v]] for v in vertex])
+    parents = renamed((network.parents[v] for v in vertex), place)
+    found = edge_strengths(candidates, parents)
     return {(vertex[parent], vertex[child]): loss for (parent, child), loss in found.items()}
 
 

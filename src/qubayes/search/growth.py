@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from ..candidates import Candidates, Growing, Stamp
 from ..candidates.knowledge import Allowed
+from ..foundation.graph import renamed
 from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.stop import Interrupt
 from ..foundation.workers import Workers
@@ -138,8 +139,8 @@ class Growth:
         if self._start is not None:
             order = [self._start.names.index(name) for name in self._names]
             place = {vertex: number for number, vertex in enumerate(order)}
-            parents = [[place[p] for p in self._start.parents[vertex]] for vertex in order]
-            self._sets.include(parents)
+            known = (self._start.parents[vertex] for vertex in order)
+            self._sets.include(renamed(known, place))
         self._anneal(_FIRST_MOVES, self._start)
         self._steps = [] if scored else [self._sets.start]
         self._steps.append(lambda: self._sets.beam(self._narrow))

@@ -14,6 +14,7 @@ import numpy as np
 from ...foundation.arrays import AnyArray, Bools, Ints, SmallInts
 from ...foundation.errors import QubayesError
 from ...foundation.families import Families, VertexSet
+from ...foundation.graph import renamed
 
 MOST_POSITIONS = 63  # the sign bit of a state's pivot word says "covered"
 LARGEST_ENUMERATED = 6  # 2^6 - 1 = 63 subsets
@@ -42,8 +43,7 @@ class SetSystem(NamedTuple):
 
     def named(self, sets: Iterable[VertexSet]) -> list[VertexSet]:
         """Return the same sets with vertices in place of elements."""
-        elements = self.elements.tolist()
-        return [tuple(elements[element] for element in members) for members in sets]
+        return renamed(sets, self.elements.tolist())
 
 
 def sets_to_cover(families: Families, vertex: int) -> SetSystem:

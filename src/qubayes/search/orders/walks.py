@@ -15,7 +15,7 @@ from ...foundation.arrays import Floats, Ints, SmallInts, frozen
 from ...foundation.environment import sparse
 from ...foundation.errors import SettingError
 from ...foundation.families import Families, VertexSet
-from ...foundation.graph import topological_order
+from ...foundation.graph import renamed, topological_order
 from ...foundation.jit import inner
 
 _LARGEST = int(np.iinfo(np.uint16).max)  # vertices: a member is stored in 16 bits, and n for none
@@ -114,12 +114,10 @@ def _list_edges(families: Families, begin: int, end: int) -> _Listed:
 
 def random_order(parents: Sequence[VertexSet], seed: np.random.SeedSequence) -> tuple[int, ...]:
     """Return a random order with parents first; the data's order of columns may hold the answer."""
-    names = np.random.default_rng(seed).permutation(len(parents)).tolist()
+    names: list[int] = np.random.default_rng(seed).permutation(len(parents)).tolist()
     vertex_of = dict(zip(names, range(len(parents)), strict=True))
-    renamed = [
-        [names[parent] for parent in parents[vertex_of[name]]] for name in range(len(parents))
-    ]
-    return tuple(vertex_of[name] for name in topological_order(renamed))
+    under_names = renamed((parents[vertex_of[name]] for name in range(len(parents))), names)
+    return tuple(vertex_of[name] for name in topological_order(under_names))
 
 
 @inner
