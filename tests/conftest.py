@@ -7,8 +7,6 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
-from qubayes.foundation import jit
-
 # `pytest --hypothesis-profile thorough` searches longer. A test that needs more multiplies the
 # examples of the profile.
 # folders of tests are overwritten by each example
@@ -69,7 +67,7 @@ def set_clock(monkeypatch):
 @pytest.fixture
 def empty_cache(tmp_path, monkeypatch):
     """The folder of compiled kernels, which is empty."""
-    monkeypatch.setattr(jit.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("qubayes.foundation.jit.config.CACHE_DIR", str(tmp_path))
     return tmp_path
 
 

@@ -255,17 +255,16 @@ def example(vertices: int = 8) -> Candidates:
     No kernel makes them.
     """
     random = np.random.default_rng(0)
-    lists, scores = [], []
+    lists = []
+    scores: list[float] = []
     for vertex in range(vertices):
         others = [other for other in range(vertices) if other != vertex]
         every = [chosen for size in range(1, 4) for chosen in combinations(others, size)]
         best: dict[tuple[int, ...], float] = {(): -10.0}
         # about 32 of each vertex
         for chosen in (chosen for chosen in every if random.random() < 32 / len(every)):
-            below = max(
-                (score for known, score in best.items() if set(known) < set(chosen)), default=-inf
-            )
-            best[chosen] = below + float(random.random())
+            smaller = [score for known, score in best.items() if set(known) < set(chosen)]
+            best[chosen] = max(smaller, default=-inf) + float(random.random())
         ordered = sorted(best.items(), key=lambda item: (-item[1], len(item[0]), item[0]))
         lists.append([chosen for chosen, _ in ordered])
         scores += [score for _, score in ordered]

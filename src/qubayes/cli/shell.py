@@ -235,7 +235,7 @@ def print_written(files: Mapping[Path | None, str]) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Return the value as one JSON document in printable ASCII characters."""
+    """Print the value as one JSON document, with escapes for what stdout cannot show."""
     text = json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False)
     encoding = sys.stdout.encoding or "utf-8"
     if (

@@ -194,13 +194,17 @@ def remove_strays(folder: Path, name: str | None = None) -> None:
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if stray.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                # locked by its writer, or of another user
-                with suppress(OSError), ExitStack() as closing:
-                    if fcntl:
-                        handle = os.open(entry.path, os.O_RDONLY)
-                        closing.callback(os.close, handle)
-                        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    Path(entry.path).unlink()
+                _remove_unlocked(Path(entry.path))
+
+
+def _remove_unlocked(path: Path) -> None:
+    """Remove the file, unless it is locked by its writer, or of another user."""
+    with suppress(OSError), ExitStack() as closing:
+        if fcntl:
+            handle = os.open(path, os.O_RDONLY)
+            closing.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
 
 
 def ending(path: str | Path) -> str:
@@ -216,6 +220,7 @@ def opened(path: str | Path, *, packed: bool | None = None) -> Iterator[BinaryIO
     Errors name the file. Raise FormatError also if the file becomes shorter meanwhile: what was
     read is then not what it was or is."""
     path = Path(path)
+    packed = path.suffix.lower() == ".gz" if packed is None else packed
     if not _is_name(path):
         raise FormatError(
             f"cannot read {str(path)!r}: no name of a file has a NUL byte or a lone surrogate"
@@ -224,7 +229,7 @@ def opened(path: str | Path, *, packed: bool | None = None) -> Iterator[BinaryIO
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             try:
-                if path.suffix.lower() == ".gz" if packed is None else packed:
+                if packed:
                     with gzip.GzipFile(fileobj=file) as content:
                         yield io.BufferedReader(
                             _Bounded(content, path, unpacked_limit(size)), _BLOCK

@@ -303,9 +303,9 @@ def formulate_file(
     An output that ends in .svg is a picture. Ctrl-C ends the searches: the sets that presolve has
     left so far are formulated, with the covers found so far.
     """
-    interrupt = Interrupt() if interrupt is None else interrupt
     from ..qubo import Coefficients, Demand, companion_of, data_scores, formulate  # start-up time
 
+    interrupt = Interrupt() if interrupt is None else interrupt
     coefficients = Coefficients(settings.scale or {}, settings.digits, settings.precision)
     known = read_network(settings.network) if settings.network else None
     scores = settings.certificate and settings.certificate.with_suffix(".jkl")

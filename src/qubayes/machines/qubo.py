@@ -1,7 +1,8 @@
 """`Qubo`, a quadratic function of bits as flat arrays: construction, energies, models of dimod."""
 
 from collections.abc import Hashable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -156,12 +157,14 @@ def coefficient_range(*qubos: Qubo) -> tuple[float, float]:
     """Return the (least, largest) absolute value of the non-zero coefficients h and J.
 
     (0, 0) if there are none."""
-    arrays = [array for qubo in qubos for array in (qubo.h, qubo.weights)]
-    sizes = [np.abs(array[array != 0]) for array in arrays]
-    sizes = [part for part in sizes if part.size]
-    if not sizes:
-        return 0.0, 0.0
-    return float(min(part.min() for part in sizes)), float(max(part.max() for part in sizes))
+    least = inf
+    largest = 0.0
+    for array in chain.from_iterable((qubo.h, qubo.weights) for qubo in qubos):
+        sizes = np.abs(array[array != 0])
+        if sizes.size:
+            least = min(least, float(sizes.min()))
+            largest = max(largest, float(sizes.max()))
+    return (least, largest) if largest else (0.0, 0.0)
 
 
 def check_labels(labels: Sequence[Hashable], bits: int) -> None:
@@ -286,15 +289,17 @@ def _energies(
     sums are off by 0.002 on andes.
     """
     for s in range(len(states)):
+        state = states[s]
         total, lost = 0.0, 0.0
         for i in range(len(h)):
-            if states[s, i]:
-                total, lost = _added(total, lost, h[i])
-                for k in range(indptr[i], indptr[i + 1]):
-                    if indices[k] > i:
-                        break
-                    if states[s, indices[k]]:
-                        total, lost = _added(total, lost, weights[k])
+            if not state[i]:
+                continue
+            total, lost = _added(total, lost, h[i])
+            for k in range(indptr[i], indptr[i + 1]):
+                if indices[k] > i:
+                    break
+                if state[indices[k]]:
+                    total, lost = _added(total, lost, weights[k])
         energies[s] = total + lost
 
 

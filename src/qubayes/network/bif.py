@@ -84,22 +84,29 @@ def _identifiers(texts: Sequence[str]) -> list[str]:
     ]
     taken = set(found)
     for place, text in enumerate(texts):
-        if not found[place]:
-            low, dots, high = text.partition("..")
-            if dots:
-                text = f"from_{low}_to_{high}"
-            elif text.startswith("<"):
-                text = f"below_{text[1:]}"
-            elif text.startswith(">="):
-                text = f"from_{text[2:]}"
-            label = re.sub(r"[^A-Za-z0-9_.-]+", "_", text)
-            if not _IDENTIFIER.fullmatch(label) or label.lower() in _KEYWORDS:
-                label = f"s_{label}"
-            while label in taken:
-                label += "_"
-            found[place] = label
-            taken.add(label)
+        if found[place]:
+            continue
+        label = _identifier_like(text)
+        while label in taken:
+            label += "_"
+        found[place] = label
+        taken.add(label)
     return found
+
+
+def _identifier_like(text: str) -> str:
+    """Return an identifier that resembles the text: "below_3" for "<3"."""
+    low, dots, high = text.partition("..")
+    if dots:
+        text = f"from_{low}_to_{high}"
+    elif text.startswith("<"):
+        text = f"below_{text[1:]}"
+    elif text.startswith(">="):
+        text = f"from_{text[2:]}"
+    label = re.sub(r"[^A-Za-z0-9_.-]+", "_", text)
+    if not _IDENTIFIER.fullmatch(label) or label.lower() in _KEYWORDS:
+        return f"s_{label}"
+    return label
 
 
 def _encoded(text: str) -> str:

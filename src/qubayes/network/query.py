@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from ..foundation.errors import DataError, SettingError
@@ -45,8 +46,7 @@ class Answer:
     def _lines_of_states(self) -> list[str]:
         """Return a table of the probabilities of states."""
         names = max(map(len, ("variable", *self.probabilities)))
-        states = max(len(state) for each in self.probabilities.values() for state in each)
-        states = max(states, len("state"))
+        states = max(map(len, ("state", *chain.from_iterable(self.probabilities.values()))))
         lines = [f"{'variable':{names}}   {'state':{states}}   probability"]
         for name, each in self.probabilities.items():
             shown = name

@@ -75,9 +75,9 @@ class Vertex:
             values = [self.linear.intercept, *self.linear.weights, self.linear.deviation]
             return make_frame({"term": terms, "value": values})
         rows = list(self.rows())
-        columns: dict[str, list[Any]] = {
-            parent: [given[i] for given, _ in rows] for i, parent in enumerate(self.parents)
-        }
+        columns: dict[str, list[Any]] = {}
+        for i, parent in enumerate(self.parents):
+            columns[parent] = [given[i] for given, _ in rows]
         for state in self.states or ():
             columns[f"P({self.name}={state})"] = [row[state] for _, row in rows]
         return make_frame(columns)

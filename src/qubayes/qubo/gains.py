@@ -21,7 +21,7 @@ from ..data import Dataset
 from ..foundation.arrays import Bools, Floats, Ints, SmallInts, frozen
 from ..foundation.errors import QubayesError, SettingError, option
 from ..foundation.families import Families, VertexSet
-from ..foundation.jit import inner, kernel
+from ..foundation.jit import inlined, inner, kernel
 from ..foundation.words import slot_of, table_slots
 from ..scores import Score, local_score
 from .subsets import Subsets
@@ -401,29 +401,39 @@ def _pair_gains(
     pairs: Floats,
 ) -> None:
     """Fill `pairs`; `parts` has room for the keys of the parts of V - U, the first of them 0."""
-    pair, width = 0, candidates.width
+    pair = 0
     for j in range(len(singles)):
         U = subsets.members[subsets.start[j] : subsets.start[j + 1]]
         for member in U:
             rests.inside[member] = True
         entries = _enter_rests(U, candidates, gains, holders, rests)
         for k in range(j + 1, len(singles)):
-            value, count = max(singles[j], singles[k], 0.0), 1
-            for v in range(subsets.start[k], subsets.start[k + 1]):
-                if not rests.inside[subsets.members[v]]:
-                    for part in range(count):
-                        key = (parts[part] << width) | subsets.members[v]
-                        parts[count + part] = key
-                        slot = slot_of(rests.keys, key)
-                        if rests.keys[slot] != 0:
-                            value = max(value, rests.best[slot])
-                    count *= 2
-            pairs[pair] = value
+            least = max(singles[j], singles[k], 0.0)
+            V = subsets.members[subsets.start[k] : subsets.start[k + 1]]
+            pairs[pair] = _best_with(V, least, candidates.width, rests, parts)
             pair += 1
         for entry in range(entries):
             rests.keys[rests.used[entry]] = 0
         for member in U:
             rests.inside[member] = False
+
+
+@inlined
+def _best_with(V: SmallInts, least: float, width: int, rests: _Rests, parts: Ints) -> float:
+    """Return the most that a candidate set with a part of V - U as its rest gains, or `least`."""
+    value = least
+    count = 1
+    for member in V:
+        if rests.inside[member]:
+            continue
+        for part in range(count):
+            key = (parts[part] << width) | member
+            parts[count + part] = key
+            slot = slot_of(rests.keys, key)
+            if rests.keys[slot] != 0:
+                value = max(value, rests.best[slot])
+        count *= 2
+    return value
 
 
 @inner

@@ -7,7 +7,7 @@ A file (`.qbs`) is in the container of `qubayes.foundation.arrays`; its header h
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ from ...foundation.families import Families, VertexSet, counting_bound, well_for
 from ...foundation.files import check_places, replacing
 from ...foundation.progress import OnProgress, Progress, silent
 from ...foundation.stop import Interrupt
-from ...foundation.workers import Workers, run
+from ...foundation.workers import Stopped, Workers, run
 from .bounds import packing_bound, relaxation_bound, rounded_up
 from .cover_search import search
 from .instance import Incidence, SetSystem, incidence_of, sets_to_cover, uncovered
@@ -261,13 +261,13 @@ def _covered(
     workers: Workers,
 ) -> Iterator[tuple[int, Covered]]:
     """Yield the number and the cover of each system, the large ones by the workers."""
+    if workers.cluster is not None:  # tasks elsewhere do not see the flag
+        workers = workers.until(lambda: bool(task.stop[0]))
     for numbers, threads in ((large, workers), (small, Workers(1))):
         own = [systems[number] for number in numbers]
-        with closing(run(cover_system, task, own, threads)) as finished:
+        with suppress(Stopped), closing(run(cover_system, task, own, threads)) as finished:
             for place, result in finished:
                 yield numbers[place], result
-                if task.stop[0] and workers.cluster is not None:
-                    break  # workers elsewhere do not see the flag
 
 
 def cover_system(task: CoverTask, system: SetSystem) -> Covered:
@@ -284,16 +284,23 @@ def cover_system(task: CoverTask, system: SetSystem) -> Covered:
         sets = cover_pairs(system)
         result = Covered(sets, len(sets))
     else:
-        incidence = incidence_of(system)
-        closed, cores = reduce_to_cores(incidence)
-        preparing = time.perf_counter() - began
-        chosen, bound = [closed], len(closed)
-        for core in cores:
-            best, lower = _solve_core(task, core, incidence)
-            chosen.append(core.columns[best])
-            bound += min(lower, int(best.sum()))
-        result = _result(incidence, np.concatenate(chosen), bound, preparing)
+        result = _by_cores(task, system)
     return verified(system, result)._replace(seconds=time.perf_counter() - began)
+
+
+def _by_cores(task: CoverTask, system: SetSystem) -> Covered:
+    """Return a cover of a system with sets of three elements or more: reduced, then searched."""
+    began = time.perf_counter()
+    incidence = incidence_of(system)
+    closed, cores = reduce_to_cores(incidence)
+    preparing = time.perf_counter() - began
+    chosen = [closed]
+    bound = len(closed)
+    for core in cores:
+        best, lower = _solve_core(task, core, incidence)
+        chosen.append(core.columns[best])
+        bound += min(lower, int(best.sum()))
+    return _result(incidence, np.concatenate(chosen), bound, preparing)
 
 
 def verified(system: SetSystem, result: Covered) -> Covered:
