@@ -34,6 +34,7 @@ from ...foundation.words import lowest_bit
 MOST = 4  # vertices of a block
 _CLASSES = 1 << MOST
 _NEGLIGIBLE = -20.7  # logarithm of 1e-9
+_SAFE = 1e-200  # weights above this may be divided by
 _ROUNDING = 1e-13  # a difference of sums below this share of them is rounding
 _TRIES = 20  # to find further members of a block
 
@@ -44,6 +45,7 @@ class Table(NamedTuple):
     start: Ints  # (n + 1,) sets start[v] .. start[v + 1] - 1 belong to v
     members: SmallInts  # (sets, largest size) filled up with n
     scores: Floats  # (sets,)
+    weights: Floats  # (sets,) exp(score - best score of the vertex), maybe 0
     tails: Floats  # (sets,) logarithm of the sum of exp(score) of this set and those behind it
 
 
@@ -70,6 +72,7 @@ class Scratch(NamedTuple):
     weights: Floats  # (MOST, longest list) relative to the first set that hits the same
     many: Ints  # (MOST,) number of these sets
     firsts: Floats  # (MOST, classes) score of the first set that hits exactly these
+    of_first: Floats  # (classes,) its weight in the table
     sums: Floats  # (MOST, classes) sum of the weights of the sets that hit exactly these
     tops: Floats  # (MOST, classes) largest score of a set that hits some of these
     inside: Floats  # (MOST, classes) A_k(U) / exp(top)
@@ -111,6 +114,7 @@ def new_scratch(table: Table) -> Scratch:
         np.zeros((MOST, longest)),
         np.zeros(MOST, np.int64),
         np.zeros((MOST, _CLASSES)),
+        np.zeros(_CLASSES),
         np.zeros((MOST, _CLASSES)),
         np.zeros((MOST, _CLASSES)),
         np.zeros((MOST, _CLASSES)),
@@ -246,7 +250,9 @@ def _mark_descendants(vertex: int, bit: int, children: Any, scratch: Scratch) ->
 @inner
 def _scan(table: Table, k: int, classes: int, scratch: Scratch) -> None:
     """Find the sets that member k may get, and sum their weights by what they hit."""
-    firsts, sums = scratch.firsts[k], scratch.sums[k]
+    firsts, of_first = scratch.firsts[k], scratch.of_first
+    sums, weights = scratch.sums[k], scratch.weights[k]
+    found, hits = scratch.found[k], scratch.hits[k]
     sums[:classes] = 0.0
     vertex = scratch.block[k]
     count = 0
@@ -254,25 +260,35 @@ def _scan(table: Table, k: int, classes: int, scratch: Scratch) -> None:
     for number in range(table.start[vertex], table.start[vertex + 1]):
         if table.tails[number] < least:
             break
-        hit = 0
-        for parent in table.members[number]:
-            hit |= scratch.marks[parent]
+        hit = _hit(table.members, number, scratch.marks)
         if hit >> k & 1:
             continue
         score = table.scores[number]
         weight = 1.0
         if sums[hit] == 0.0:
             firsts[hit] = score
+            of_first[hit] = table.weights[number]
             if hit == 0:
                 least = score + _NEGLIGIBLE
+        elif of_first[hit] > _SAFE:
+            weight = table.weights[number] / of_first[hit]
         else:
             weight = np.exp(score - firsts[hit])
         sums[hit] += weight
-        scratch.found[k, count] = number
-        scratch.hits[k, count] = hit
-        scratch.weights[k, count] = weight
+        found[count] = number
+        hits[count] = hit
+        weights[count] = weight
         count += 1
     scratch.many[k] = count
+
+
+@inlined
+def _hit(members: Any, number: int, marks: Any) -> Any:
+    """Return which block members a set hits; members are filled up with a vertex without marks."""
+    hit = 0
+    for place in range(members.shape[1]):
+        hit |= marks[members[number, place]]
+    return hit
 
 
 @inner

@@ -25,8 +25,9 @@ class Tables:
         """Return the sets with the weights exp(beta * score)."""
         if beta not in self._at:
             scores = beta * self.sets.scores
-            tails = _log_tails(self.sets.families.vertex_start, scores)
-            self._at[beta] = Table(self._start, self._members, scores, tails)
+            tails = _log_tails(self._start, scores)
+            weights = np.exp(scores - scores[self._start[:-1]][self._owners])
+            self._at[beta] = Table(self._start, self._members, scores, weights, tails)
         return self._at[beta]
 
     @cached_property
