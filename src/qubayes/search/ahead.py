@@ -13,6 +13,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+import numpy as np
+
+from ..candidates.growing import GrownSets
 from ..foundation.jit import is_compiled
 from .exact import Exact
 from .exact.relaxation import fill_lagrangian_costs
@@ -26,7 +29,8 @@ _PROGRAM = "from qubayes.search.ahead import compile_kernels; compile_kernels()"
 def compiled_ahead(*, annealing: bool) -> Iterator[None]:
     """Compile kernels of the search during the block, unless they are on disk already.
 
-    These are the kernels of the proof; with `annealing` first those of the annealer."""
+    These are the kernels of the proof; with `annealing` first those that keep grown sets and those
+    of the annealer."""
     needed = anneal_order if annealing else fill_lagrangian_costs
     if is_compiled(needed):
         yield
@@ -59,6 +63,8 @@ def compile_kernels() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
     threading.Thread(target=_end_with_input, daemon=True).start()
     if sys.argv[1:] == ["annealing"]:
+        sets = GrownSets(child=0, required=(), most=1, barred=(), priors=None)
+        sets.add(np.zeros(1, np.uint64), np.zeros((1, 1)), 1)
         Anneal().prepare()
     Exact().prepare()
 
