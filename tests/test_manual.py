@@ -103,7 +103,9 @@ def test_the_python_of_how_tos_runs(page, monkeypatch, capsys):
         assert told == "pump <- nothing\npressure <- pump[-1]\nalarm <- pressure\n"
 
 
-@pytest.mark.parametrize("name", ["howto-messy-table.md", "howto-numbers.md", "howto-own-score.md"])
+@pytest.mark.parametrize(
+    "name", ["howto-messy-table.md", "howto-numbers.md", "howto-mixed.md", "howto-own-score.md"]
+)
 def test_pages_print_what_they_show(name, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     page = (ROOT / "docs" / name).read_text()

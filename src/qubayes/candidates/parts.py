@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # tables of one kind do without the engine
     from ..scores.mixed import Mixed
 
 _MOST_NUMBERS = 1_000_000  # of covariances that are looked at together: 8 MB
+_LEAST_VARIANCE = 1e-24  # of a column in a part: less is rounding
 SCORE_SECONDS = 2e-8  # of a thread, for a child with a set in one part of the rows
 CELL_SECONDS = 6e-9  # of a thread, for a row and two columns whose covariance is summed
 
@@ -234,7 +235,7 @@ def _scores_of(shared: tuple["Mixed", _Sets, int], discrete: VertexSet) -> Float
     else:  # without continuous parents variances are enough
         for child in range(columns):
             one = engine.parts(discrete, (child,))
-            data[0, child] = one.weights @ np.log(one.matrices[:, 0, 0])
+            data[0, child] = one.weights @ _logs(one.matrices[:, 0, 0])
     states = engine.states_of(discrete)
     scores = np.empty((number, columns))
     for size in range(most + 1):
@@ -245,11 +246,19 @@ def _scores_of(shared: tuple["Mixed", _Sets, int], discrete: VertexSet) -> Float
     return scores
 
 
+def _logs(variances: Floats) -> Floats:
+    """Return the logarithms; NaN for a column that is constant in a part, where there is no prior.
+
+    Columns have variance 1 in the whole table."""
+    found: Floats = np.log(np.where(variances > _LEAST_VARIANCE, variances, np.nan))
+    return found
+
+
 def _add_data(matrices: Floats, weights: Floats, sets: _Sets, most: int, data: Floats) -> None:
     """Add what the scores take of some parts; NaN where the child is a function of the parents."""
     least = LEAST_RESIDUAL * np.einsum("jxx->jx", matrices)
     columns = matrices.shape[1]
-    data[0] += weights @ np.log(np.einsum("jxx->jx", matrices))
+    data[0] += weights @ _logs(np.einsum("jxx->jx", matrices))
     places = sets.starts.copy()  # of the next set of each size: they come in their order
 
     def visit(given: Floats, size: int, first: int) -> None:

@@ -196,7 +196,7 @@ def fit(
         }
         print_json({**facts, "seconds": clock.seconds})
     else:
-        what = "parameters" if fitted.is_continuous else "probabilities"
+        what = "parameters" if () in (fitted.states or ()) else "probabilities"
         say(f"{size_of(fitted)}, {numbers:,} {what}")
         print_written({output: f"network with {what}"})
 
