@@ -313,12 +313,7 @@ def formulate_file(
         [output, output and companion_of(output), settings.certificate, scores],
         [file, settings.subsets, settings.network, settings.data],
     )
-    candidates = read_candidates(file)
-    if settings.presolve_seconds:
-        presolved = presolve(candidates, settings.presolve_seconds, on_progress=on_progress)
-        if presolved.interrupted:
-            interrupt.press()
-        candidates = presolved.candidates
+    candidates = _presolved(read_candidates(file), settings, interrupt, on_progress)
     union_scores = None
     if settings.data is not None:
         data = read(settings.data, settings.reading)
@@ -366,6 +361,21 @@ def check_certified_model(
 def _scored_sets(candidates: Candidates) -> list[dict[tuple[int, ...], float]]:
     """Return the scores of the sets of each vertex."""
     return [dict(candidates.of(vertex)) for vertex in range(candidates.n)]
+
+
+def _presolved(
+    candidates: Candidates,
+    settings: FormulateSettings,
+    interrupt: Interrupt,
+    on_progress: OnProgress,
+) -> Candidates:
+    """Return the candidate sets that presolve leaves, if it is asked for."""
+    if not settings.presolve_seconds:
+        return candidates
+    presolved = presolve(candidates, settings.presolve_seconds, on_progress=on_progress)
+    if presolved.interrupted:
+        interrupt.press()
+    return presolved.candidates
 
 
 def _parent_subsets(

@@ -155,13 +155,12 @@ def _add_representations(
         options = _add_options(program, columns, representations(mask, space.closed, inside))
         if mask in open_terms:
             program.at_least(1, [columns[mask], *options])
-        if splitting:
-            on_closed = singletons([mask]) <= space.closed
-            if not (on_closed and mask.bit_count() == 2):
-                program.at_least(0, [*options, *witnesses.get(mask, ())], [columns[mask]])
-            if on_closed and mask.bit_count() >= 4:
-                products = [columns[s] for s in inside]
-                _add_cut(program, columns[mask], products, mask, needed=mask in open_terms)
+        on_closed = singletons([mask]) <= space.closed
+        if splitting and not (on_closed and mask.bit_count() == 2):
+            program.at_least(0, [*options, *witnesses.get(mask, ())], [columns[mask]])
+        if splitting and on_closed and mask.bit_count() >= 4:
+            products = [columns[s] for s in inside]
+            _add_cut(program, columns[mask], products, mask, needed=mask in open_terms)
 
 
 def _add_cut(
