@@ -250,3 +250,73 @@ def test_lists_of_rows_and_arrays_of_objects():
         BayesianNetworkEstimator(2).fit(TABLE.tolist()).score_
         == BayesianNetworkEstimator(2).fit(TABLE).score_
     )
+
+
+EXPECTED = {
+    "check_dtype_object": "columns may hold any values; a mixture is a DataError, not a TypeError",
+}
+
+
+def test_it_passes_the_checks_of_scikit_learn():
+    from sklearn.utils.estimator_checks import check_estimator
+
+    estimator = BayesianNetworkEstimator(1, moves=100, time_limit=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of checks that are skipped
+        results = check_estimator(estimator, on_fail=None, expected_failed_checks=EXPECTED)
+    wrong = [
+        (each["check_name"], each["exception"]) for each in results if each["status"] == "failed"
+    ]
+    assert not wrong
+    assert len(results) > 40
+
+
+def curve(rows=400, seed=0):
+    random = np.random.default_rng(seed)
+    x = random.normal(size=rows)
+    return pd.DataFrame(
+        {"x": x, "y": 2.0 * x + 0.3 * random.normal(size=rows), "z": random.normal(size=rows)}
+    )
+
+
+def test_the_score_does_not_reward_coarse_bins():
+    table = curve()
+    given = {"max_parents": 1, "moves": 100, "time_limit": None}
+    grid = GridSearchCV(BayesianNetworkEstimator(**given), {"bins": [2, 4, 8, None]}, cv=3)
+    scores = grid.fit(table).cv_results_["mean_test_score"]
+    assert scores[0] < scores[1] < scores[2] < scores[3]  # the table is linear Gaussian
+    plain = cross_val_score(BayesianNetworkEstimator(**given), table, cv=3)
+    assert plain.mean() == pytest.approx(scores[3])
+
+
+def test_densities_of_intervals_are_densities():
+    estimator = BayesianNetworkEstimator(0, bins=3).fit(curve(60))
+    [density, *_] = estimator._densities.values()
+    numbers = np.linspace(-60, 60, 400_001)
+    inside = np.exp(density.logarithms(numbers))
+    step = numbers[1] - numbers[0]
+    assert inside.sum() * step == pytest.approx(3.0, abs=1e-3)  # 1 in each interval
+
+
+def test_it_predicts_a_column_from_the_others():
+    table = curve()
+    estimator = BayesianNetworkEstimator(1, target="y", moves=100, time_limit=None)
+    found = estimator.fit(table).predict(table.drop(columns="y"))
+    assert np.abs(found - table["y"]).mean() < 0.3
+    binned = clone(estimator).set_params(bins=3).fit(table)
+    assert binned.predict_proba(table).shape == (400, 3)
+    array = clone(estimator).set_params(target="x1").fit(table.to_numpy())
+    others = table.drop(columns="y").to_numpy()
+    assert np.allclose(array.predict(others), found)
+    assert np.allclose(array.predict(table.to_numpy()), found)
+    assert not hasattr(BayesianNetworkEstimator(), "predict")
+
+
+def test_missing_values_are_dropped_if_asked():
+    table = curve(100).to_numpy(copy=True)
+    table[3, 1] = np.nan
+    with pytest.raises(DataError, match="missing='drop'"):
+        BayesianNetworkEstimator(1).fit(table)
+    assert BayesianNetworkEstimator(1, missing="drop").fit(table).result_.dataset.rows == 99
+    with pytest.raises(qubayes.SettingError, match="give one"):
+        BayesianNetworkEstimator(missing="drop", reading=ReadSettings(bins=3)).fit(table)

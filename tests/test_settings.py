@@ -236,7 +236,7 @@ def test_the_estimator_has_every_setting_of_one_network():
     }
     given = {"max_parents": 1, "score_name": "bic", "moves": 500, "random_state": 3}
     estimator = BayesianNetworkEstimator(**given)
-    assert set(estimator.get_params()) == expected | {"workers"}
+    assert set(estimator.get_params()) == expected | {"workers", "target", "bins", "missing"}
     assert estimator.get_params() == {**BayesianNetworkEstimator().get_params(), **given}
     settings = estimator.fit(np.arange(40).reshape(20, 2) % 3).result_.settings
     assert (settings.max_parents, settings.score, settings.moves, settings.seed) == (

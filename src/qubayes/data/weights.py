@@ -29,7 +29,7 @@ def take_weights(
             raise DataError(f"{len(cells)} weights and {rows} rows; give one weight for each row")
     total = float(cells.sum())
     if total == 0.0:
-        raise DataError("all weights are 0; give one row or more that counts")
+        raise DataError("all weights are 0 (zero); give one row or more that counts")
     if total > MOST_ROWS:
         raise DataError(
             f"the weights sum to {total:.4g}; at most {MOST_ROWS} rows can be counted: divide"
