@@ -25,6 +25,7 @@ from .. import Formulation
 from .digital import BitGroups, Tempering, load_trial
 from .flips import FlipModel, Schedule, descend, halting, watch
 from .reads import FlipMoves, Read, ReadPlan, TimeSlot, load_sweeps, time_slots
+from .settling import SettlingMoves, load_settling
 from .states import PROVED_OPTIMAL, NetworkOffers, formulate_example
 
 DEFAULT_SWEEPS = 1000  # sweeps of a read, by default
@@ -33,6 +34,7 @@ DEFAULT_ITERATIONS = 10_000  # iterations of a replica, by default
 # is the sum of all rounding errors; they are of both signs, so that on 2,000 coupled spins the
 # usual error is a thousandth of it.
 LARGEST_ROUNDING = 0.1
+MOVES = ("flip", "settle")
 SCHEDULES = ("geometric", "linear", "custom")
 # What samplers call their time limit, and how many of its units a second has.
 TIME_LIMITS = {"time_limit": 1.0, "timeout": 1000.0}
@@ -48,12 +50,19 @@ _COMMON = (
 
 
 class SimulatedAnnealingSampler(Sampler, Initialized):
-    """Simulated annealing by single flips; a sample is the state at the end of a read."""
+    """Simulated annealing by single flips, or by settling moves; a sample is the end of a read."""
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The keywords of `sample`."""
-        names = ("num_reads", "num_sweeps", "beta_range", "beta_schedule", "randomize_order")
+        names = (
+            "num_reads",
+            "num_sweeps",
+            "beta_range",
+            "beta_schedule",
+            "randomize_order",
+            "moves",
+        )
         return {
             "beta_schedule_type": ["beta_schedule_options"],
             **{name: [] for name in (*names, *_COMMON)},
@@ -73,6 +82,7 @@ class SimulatedAnnealingSampler(Sampler, Initialized):
         beta_schedule_type: str = "geometric",
         beta_schedule: Sequence[float] | None = None,
         randomize_order: bool = False,
+        moves: str = "flip",
         **parameters: Any,
     ) -> dimod.SampleSet:
         """Return the states at the end of `num_reads` annealings, which run in parallel threads.
@@ -82,6 +92,10 @@ class SimulatedAnnealingSampler(Sampler, Initialized):
         `time_limit` alone the clock decides the temperature, and the reads share the time; with
         both, what is done in time is returned, at least one sample. A sweep tries every bit in
         order, or with `randomize_order` as many bits drawn from all.
+
+        With `moves="settle"` a flipped bit lets others react before the whole is accepted or undone
+        (`settling.py`): better for models with constraints, such as one bit of each group. A sweep
+        tries as many bits, drawn from all.
 
         Also: `seed`, `time_limit` in seconds, `threads`, `initial_states` with
             `initial_states_generator`, `interrupt_function` (called about fifty times a second),
@@ -96,9 +110,12 @@ class SimulatedAnnealingSampler(Sampler, Initialized):
                 f"num_sweeps = {steps} with a schedule of {len(beta_schedule)}; "
                 "leave num_sweeps out"
             )
+        if moves not in MOVES:
+            raise SettingError(f"moves = {moves!r}; choose one of {', '.join(MOVES)}")
         plan = ReadPlan(schedule, steps, task.qubo.bits if randomize_order else 0)
-        model, task = task.started(schedule, load_sweeps)
-        states = task.anneal(model, plan)
+        settles = moves == "settle"
+        model, task = task.started(schedule, load_settling if settles else load_sweeps)
+        states = task.anneal(model, plan, settles=settles)
         return task.answer(states, {"beta_range": schedule.betas[[0, -1]].tolist()})
 
 
@@ -224,7 +241,7 @@ class SamplingTask:
         self.progress(Progress(name, done, total))
         return 0.0 if self.halt[0] or self.interrupt() else self.end - time.perf_counter()
 
-    def anneal(self, model: FlipModel, plan: ReadPlan) -> list[Bools]:
+    def anneal(self, model: FlipModel, plan: ReadPlan, *, settles: bool) -> list[Bools]:
         """Return the last states of all reads that were begun; the first read is always begun."""
         count = len(self.starts)
         times = [TimeSlot(0.0, 0.0)] * count
@@ -236,7 +253,7 @@ class SamplingTask:
         def anneal_one(number: int) -> Bools | None:
             if self.halt[0] and number:
                 return None
-            moves = FlipMoves(model, self.starts[number], seeds[number])
+            moves = self._moves(model, number, seeds[number], settles=settles)
             begun[number] = Read(moves, plan, times[number], self.halt)
             begun[number].advance()
             # Even if there was no time for a sweep, the first sample is a local minimum.
@@ -250,6 +267,13 @@ class SamplingTask:
             futures = [pool.submit(anneal_one, number) for number in range(count)]
             states = watch(futures, look, self.halt)
         return [state for state in states if state is not None]
+
+    def _moves(
+        self, model: FlipModel, number: int, seed: np.random.SeedSequence, *, settles: bool
+    ) -> FlipMoves | SettlingMoves:
+        if settles:
+            return SettlingMoves(self.qubo, self.starts[number], seed)
+        return FlipMoves(model, self.starts[number], seed)
 
     def temper(self, model: FlipModel, schedule: Schedule, iterations: int | None) -> list[Bools]:
         """Return the best state of each replica."""

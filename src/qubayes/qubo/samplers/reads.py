@@ -3,7 +3,7 @@
 import math
 import time
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -57,6 +57,23 @@ def time_slots(reads: int, threads: int, begin: float, end: float) -> list[TimeS
     ]
 
 
+class Moves(Protocol):
+    """A state of a QUBO that is annealed by moves of one kind."""
+
+    size: int  # number of bits
+
+    @property
+    def state(self) -> Bools:
+        """The present state."""
+
+    @property
+    def best(self) -> Bools:
+        """The state of least energy at the end of a step."""
+
+    def make(self, betas: Floats, tries: int, halt: Bools) -> None:
+        """Try this many moves at each inverse temperature; 0: as many as there are bits."""
+
+
 class FlipMoves:
     """Single flips of the bits of a QUBO."""
 
@@ -86,7 +103,7 @@ class FlipMoves:
 class Read:
     """One annealing; `halt`, set by another thread, ends it early."""
 
-    def __init__(self, moves: FlipMoves, plan: ReadPlan, slot: TimeSlot, halt: Bools) -> None:
+    def __init__(self, moves: Moves, plan: ReadPlan, slot: TimeSlot, halt: Bools) -> None:
         self.moves = moves
         self.plan = plan
         self.slot = slot
