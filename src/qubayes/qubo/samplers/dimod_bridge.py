@@ -50,7 +50,7 @@ _COMMON = (
 
 
 class SimulatedAnnealingSampler(Sampler, Initialized):
-    """Simulated annealing by single flips, or by settling moves; a sample is the end of a read."""
+    """Simulated annealing by single flips, or by settling moves; a sample is a state of a read."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class SimulatedAnnealingSampler(Sampler, Initialized):
 
         With `moves="settle"` a flipped bit lets others react before the whole is accepted or undone
         (`settling.py`): better for models with constraints, such as one bit of each group. A sweep
-        tries as many bits, drawn from all.
+        tries as many bits, drawn from all; a sample is the best state at the end of a sweep.
 
         Also: `seed`, `time_limit` in seconds, `threads`, `initial_states` with
             `initial_states_generator`, `interrupt_function` (called about fifty times a second),
@@ -257,7 +257,9 @@ class SamplingTask:
             begun[number] = Read(moves, plan, times[number], self.halt)
             begun[number].advance()
             # Even if there was no time for a sweep, the first sample is a local minimum.
-            return descend(model, moves.best) if self.timed and number == 0 else moves.state
+            if self.timed and number == 0:
+                return descend(model, moves.best)
+            return moves.best if settles else moves.state
 
         def look() -> float:
             done = sum(read.progress for read in tuple(begun.values()))
