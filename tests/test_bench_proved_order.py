@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 
+from benchmarks import settling
 from benchmarks.on_demand import read_rows
 from benchmarks.proved_order import OTHERS, is_verified, scores_of, table_of
 from formulation_cases import candidates_of, random_scores
@@ -35,8 +35,23 @@ def test_a_certificate_is_checked():
     assert sum(map(len, scores.values())) == len(candidates.scores)
 
 
-@pytest.mark.skipif(not (RESULTS / "proved-order.jsonl").exists(), reason="not measured")
 def test_the_page_has_the_table_of_the_results():
     table = table_of(read_rows(RESULTS / "proved-order.jsonl"), read_rows(OTHERS))
     page = (RESULTS / "README.md").read_text(encoding="utf-8")
     assert table.body() in page
+
+
+def test_the_page_of_settling_moves_has_the_table_of_its_results():
+    table = settling.table_of(read_rows(RESULTS / "settling.jsonl"))
+    assert table.body() in (RESULTS.parent / "samplers.md").read_text(encoding="utf-8")
+
+
+def test_values_of_the_problems_are_told_from_broken_constraints():
+    problem = settling.PROBLEMS["TSP, 10 cities"]()
+    tour = np.eye(10, dtype=int)
+    length = problem.value(tour.ravel())
+    energy = problem.model.energy(dict(enumerate(tour.ravel().tolist())))
+    assert length is not None and abs(energy - length) < 1e-9
+    assert problem.reference < length
+    tour[0, 0] = 0
+    assert problem.value(tour.ravel()) is None
