@@ -1,11 +1,11 @@
 """Proofs over all DAGs: `qubayes learn -m all` on samples of networks.
 
-    python -m benchmarks every-size NETWORK[:SCORE] [...] [--rows 1000] [--seed 1] [--time-limit 0]
+    python -m benchmarks every-size NETWORK[:SCORE[:SECONDS]] [...] [--rows 1000] [--seed 1]
         [--results every-size.jsonl] [--page PAGE.md]
 
 Rows are drawn from each network (.bif, .json). Each run is a command of its own on one thread: seconds
-are processor time of the whole command, with compiled kernels if it is run twice. With
-`--time-limit` a search may end before all variables have sets of every size; 0 is no limit. With
+are processor time of the whole command, with compiled kernels if it is run twice. A
+time limit of SECONDS may end a search before all variables have sets of every size; 0 is none. With
 `--results`, finished runs are kept and not repeated; `--page` puts the table between the two
 comments that mark its place."""
 
@@ -41,13 +41,13 @@ def main() -> None:
     print(HEAD, flush=True)
     table = []
     for given in options.networks:
-        path, _, score = given.partition(":")
+        path, score, seconds = given.split(":") + ["auto", "0"][given.count(":") :]
         facts = {
             "network": Path(path).name.split(".")[0],
             "rows": options.rows,
             "seed": options.seed,
-            "wanted": score or "auto",
-            "time_limit": options.time_limit,
+            "wanted": score,
+            "time_limit": float(seconds),
         }
         run = next((each for each in known if each.items() >= facts.items()), None)
         if run is None:
@@ -72,7 +72,6 @@ def _options() -> Any:
     parser.add_argument("networks", nargs="+")
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--time-limit", type=float, default=0.0)
     parser.add_argument("--results")
     parser.add_argument("--page")
     return parser.parse_args()

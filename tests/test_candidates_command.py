@@ -282,4 +282,9 @@ def test_a_start_loads_nothing_heavy(code):
 def test_wrong_usage_is_exit_code_2(capsys):
     assert run(capsys, "candidates", "--nonsense")[0] == 2
     assert run(capsys, "candidates")[0] == 2
-    assert run(capsys, "candidates", "x.csv", "-m", "many")[0] == 2
+    assert run(capsys, "candidates", "x.csv", "--threads", "many")[0] == 2
+
+
+def test_a_number_of_parents_is_a_number_or_all(capsys):
+    code, _, err = run(capsys, "candidates", "x.csv", "-m", "many")
+    assert_one_line(code, err, "--max-parents many", "all")

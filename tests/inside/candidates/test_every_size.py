@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import combinations
 from math import inf
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from qubayes.candidates import (
     Stamp,
     identify,
     identify_until,
+    read_candidates,
     tolerance,
+    write_candidates,
 )
 from qubayes.candidates.every_size import with_every_size
 from qubayes.data import Dataset
@@ -231,6 +234,32 @@ def test_what_is_proved_is_said() -> None:
     some = replace(solution, stamp=Stamp("bdeu", 1.0, 3, 500, every_size=5))
     words = "Proved optimal: no network with at most 3 parents for 2 variables, any number for the"
     assert some.conclusion() == [f"{words} others scores higher."]
+
+
+def test_files_keep_what_was_searched(tmp_path: Path) -> None:
+    dataset = discrete(np.random.default_rng(18), 6, 300, repeats=False)
+    known = Knowledge(forbidden=[("v0", "v1")])
+    search = CandidateSearch(2, Score("bic"), known, every_size=True)
+    found = identify(dataset, search, workers=ONE)
+    assert found.stamp.restricted
+    for ending in ("jkl", "qbc"):
+        write_candidates(found, tmp_path / f"sets.{ending}")
+        assert read_candidates(tmp_path / f"sets.{ending}").stamp == found.stamp
+
+
+def test_a_run_folder_is_used_again(tmp_path: Path) -> None:
+    dataset = discrete(np.random.default_rng(19), 6, 300, repeats=False)
+    first = learn(dataset, max_parents="all", score="bic", run_dir=tmp_path)
+    again = learn(dataset, max_parents="all", score="bic", run_dir=tmp_path)
+    assert first.solution.over_all_dags
+    assert again.solution.stamp == first.solution.stamp
+    assert again.solution.conclusion() == first.solution.conclusion()
+
+
+def test_learn_without_a_number_tries_it() -> None:
+    dataset = discrete(np.random.default_rng(20), 7, 500, repeats=False)
+    assert learn(dataset, score="bic").solution.over_all_dags
+    assert not learn(dataset, score="bdeu").solution.over_all_dags
 
 
 @pytest.mark.parametrize("score", ["loglik", "bds"])
