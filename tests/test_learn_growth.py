@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from qubayes import Knowledge, learn, read
+from qubayes import Knowledge, LearnSettings, SettingError, TooLargeError, learn, read
 from qubayes.data import Dataset
+from qubayes.foundation.environment import peak_memory
 
 
 def table(n=20, rows=200, seed=0):
@@ -186,3 +187,32 @@ def test_progress_without_a_limit_counts_rounds():
     assert rounds[-1].done >= 3
     assert "scoring all pairs" in rounds[0].note
     assert rounds[-1].note.startswith(f"round {rounds[-1].done + 1:.0f}, score -")
+
+
+def test_the_memory_ends_growing(slow, caplog):
+    dataset = table(40)
+    free = learn(dataset, moves=2000)
+    caplog.clear()
+    found = learn(dataset, moves=2000, memory="1MB")
+    assert found.candidates.total < free.candidates.total
+    assert [each for each in caplog.messages if "memory" in each] == [
+        "growing parent sets ended, as the memory of 0.001 GB is used up; give more with"
+        " memory='0.002GB'"
+    ]
+    assert found.network.tables is not None
+
+
+def test_a_search_of_all_sets_keeps_the_memory():
+    with pytest.raises(TooLargeError, match="may be used"):
+        learn(table(400, rows=10), 3, memory=peak_memory() / 1e9)
+
+
+@pytest.mark.parametrize("size", ["4GB", 4, "4000 mb", "4G"])
+def test_sizes_of_memory(size):
+    assert LearnSettings(memory=size).memory_in_bytes == 4e9
+
+
+@pytest.mark.parametrize("size", ["", "much", 0, -1, "inf", "nan"])
+def test_sizes_of_memory_that_are_refused(size):
+    with pytest.raises(SettingError, match="give a size such as 4GB"):
+        LearnSettings(memory=size)

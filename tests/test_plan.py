@@ -297,7 +297,8 @@ def test_the_memory_restricts_the_choice_too(set_memory):
     set_memory(100)
     assert choose(1.0, OfStates(3), 60, smaller=True) == OfStates(2)
     with pytest.raises(
-        SettingError, match=r"max_parents=3 needs .* are here; max_parents=2 takes about 1 s; the"
+        SettingError,
+        match=r"max_parents=3 needs .* may be used; max_parents=2 takes about 1 s; the",
     ):
         choose(1.0, OfStates(3), 60)
 
@@ -305,7 +306,7 @@ def test_the_memory_restricts_the_choice_too(set_memory):
 def test_a_search_that_the_memory_does_not_hold_is_refused(set_memory):
     here = int(peak_memory() + 100e6)
     set_memory(here)
-    message = "max_parents=3 needs .* GB are here: take max_parents=2, or possible_parents=30"
+    message = "max_parents=3 needs .* GB may be used: take max_parents=2, or possible_parents=30"
     many = dependent_data(1000, 4, seed=0)
     with pytest.raises(TooLargeError, match=message):
         choose(1.0, OfStates(3), data=many)

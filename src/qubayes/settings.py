@@ -85,6 +85,15 @@ TotalSeconds = Annotated[
         "Stop after this many seconds, all stages together. Default: 10 s for the solver alone."
     ),
 ]
+Memory = Annotated[
+    float | str | None,
+    Option(
+        "Use at most this memory for parent sets, such as 4GB. Default: three quarters of what is "
+        "free.",
+        metavar="SIZE",
+        given_as=str | None,
+    ),
+]
 Moves = Annotated[
     int | None,
     Option("Stop after this many moves, not by time: the result is the same on any machine."),
@@ -144,6 +153,7 @@ class CellTable:
         return "a table of truth values"
 
 
+_UNITS = {"GB": 1e9, "MB": 1e6, "KB": 1e3, "G": 1e9, "M": 1e6}
 DEFAULT_SECONDS = 10.0  # for the solver
 DEFAULT_PARENTS = 3
 
@@ -172,6 +182,20 @@ def parsed_factors(text: str) -> dict[str, float]:
         except ValueError:
             raise SettingError(f"--scale {part}; give KIND=FACTOR, as order=1.2,slack=1") from None
     return factors
+
+
+def bytes_of(size: float | str) -> float:
+    """Return 4e9 for "4GB" and for 4, and 5e8 for "500MB"."""
+    text = str(size).strip().upper()
+    unit = next((unit for unit in _UNITS if text.endswith(unit)), "")
+    try:
+        number = float(text.removesuffix(unit))
+    except ValueError:
+        number = math.nan
+    if not 0.0 < number < math.inf:
+        given = option("memory", size)
+        raise SettingError(f"{given}; give a size such as 4GB or 500MB; a number is in GB")
+    return number * _UNITS.get(unit, 1e9)
 
 
 def parsed_bins(texts: Sequence[str]) -> Bins | None:
@@ -427,6 +451,8 @@ class LearnSettings:
         and their best partners; None for all. The bound then holds for these parents only.
     max_table : no set is grown whose table of probabilities would have more cells; sets of at most
         `max_parents` parents are not concerned.
+    memory : memory that is used for parent sets, such as "4GB" or "500MB"; a number is in GB. None:
+        three quarters of what is free.
     """
 
     max_parents: MaxParents = None
@@ -443,6 +469,7 @@ class LearnSettings:
             least=1,
         ),
     ] = 10**6
+    memory: Memory = field(default=None, metadata={"plain": None})
     solver: Annotated[
         str, Option("Search by auto, anneal, exact or another solver of `qubayes solve`.")
     ] = "auto"
@@ -505,6 +532,7 @@ class LearnSettings:
             raise SettingError(f"knowledge = {self.knowledge!r}; {remedy}")
         if self.reading is not None and not isinstance(self.reading, ReadSettings):
             raise SettingError(f"reading = {self.reading!r}; give ReadSettings(bins=3)")
+        _ = self.memory_in_bytes  # raises
         check_wanted(self.best, self.within)
         self._check_order_and_ancestors()
         for name, least in (("impute_rounds", 0), ("completions", 1)):
@@ -593,6 +621,11 @@ class LearnSettings:
     def limits(self) -> "Limits":
         """The limits of the solver."""
         return limits_of(self.time_limit, self.moves, self.seed)
+
+    @property
+    def memory_in_bytes(self) -> float | None:
+        """The memory for parent sets; None for the default."""
+        return None if self.memory is None else bytes_of(self.memory)
 
     @property
     def search(self) -> "CandidateSearch":

@@ -8,7 +8,7 @@ from math import comb, inf
 from typing import Protocol
 
 from ..data.dataset import Dataset
-from ..foundation.environment import memory_here, peak_memory
+from ..foundation.environment import peak_memory, usable_memory
 from ..foundation.errors import SettingError, TooLargeError, option
 from ..foundation.jit import compilations
 from ..foundation.progress import OnProgress, silent
@@ -58,21 +58,22 @@ def affordable(
     limit: float | None = None,
     *,
     smaller: bool = False,
+    memory: float | None = None,
     on_progress: OnProgress = silent,
     predict: Forecasting = forecasts,
 ) -> CandidateSearch:
     """Return the search for candidate sets if it fits the memory and the limit (seconds).
 
-    One that does not fit is refused. With `smaller` and a limit, the first of `sizes` that fits is
-    taken instead, and a warning says so. Only large searches are predicted; on a cluster only
-    their memory.
+    The memory is in bytes, by default three quarters of what is free. A search that does not fit is
+    refused. With `smaller` and a limit, the first of `sizes` that fits is taken instead, and a
+    warning says so. Only large searches are predicted; on a cluster only their memory.
     """
     limit = inf if limit is None else limit
     smaller = smaller and limit < inf
     search = _checked(dataset, search, smaller=smaller)
     if not is_large(dataset, search, limit):
         return search
-    memory = memory_here() or inf
+    memory = usable_memory(memory)
     if limit == inf:
         _check_memory(dataset, search, memory)
     if workers.cluster is not None:
@@ -113,6 +114,7 @@ def most_parents(
     workers: Workers,
     limit: float,
     *,
+    memory: float | None = None,
     on_progress: OnProgress = silent,
     predict: Forecasting = forecasts,
 ) -> int:
@@ -122,7 +124,7 @@ def most_parents(
     most = search.max_parents
     if not is_large(dataset, search, limit):
         return most
-    memory = memory_here() or inf
+    memory = usable_memory(memory)
     costs = _Costs(dataset, search, Workers(workers.threads), limit, True, predict, on_progress)
     for parents in range(most, 1, -1):
         if not too_many_sets(dataset.n, parents):
@@ -313,7 +315,9 @@ def _whole_takes(whole: Forecast, memory: float) -> str:
 
 def _needs(needed: float, memory: float) -> str:
     """Return what a search needs of the memory."""
-    return f"needs {needed / 1e9:,.1f} GB for the candidate sets; {memory / 1e9:,.1f} GB are here"
+    return (
+        f"needs {needed / 1e9:,.1f} GB for the candidate sets; {memory / 1e9:,.1f} GB may be used"
+    )
 
 
 def _takes(forecast: Forecast) -> str:

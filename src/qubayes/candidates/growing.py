@@ -141,7 +141,8 @@ class Growing:
 
     `stop` is asked between children, and between sizes of sets: once it returns True, the children
     that are left keep the sets that they have. Steps return whether all children are done; one that
-    was stopped goes on with the children that were left. `on_done` is called after each block."""
+    was stopped goes on with the children that were left. Nothing grows once `most_sets` are known.
+    `on_done` is called after each block."""
 
     def __init__(
         self,
@@ -152,6 +153,7 @@ class Growing:
         workers: Workers | None = None,
         leaving: int = 0,
         stop: Callable[[], bool] = never,
+        most_sets: float = np.inf,
         on_done: Callable[[], None] = lambda: None,
     ) -> None:
         self.engine = engine
@@ -160,17 +162,24 @@ class Growing:
         if engine.n * engine.rows < _LEAST_FOR_CLUSTER:
             self.workers = self.workers.here
         self.stop = stop
+        self._most_sets = most_sets
         self._on_done = on_done
         self._begins: dict[Callable[..., None], int] = {}  # the children left of a step
         # Columns are looked at in a random order, so that ties do not depend on theirs.
         self._shuffled = np.random.default_rng(seed).permutation(engine.n)
         self._before = allowed.before
         self.children = [_without_sets(child, allowed) for child in range(engine.n)]
+        self._counts = np.zeros(engine.n, np.int64)  # known sets of each child
 
     @property
     def total(self) -> int:
         """Number of known sets."""
-        return sum(its.count for its in self.children)
+        return int(self._counts.sum())
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no memory for more sets."""
+        return self.total >= self._most_sets
 
     def start(self) -> bool:
         """Choose the pools by the scores of all pairs; keep sets of at most one optional parent.
@@ -181,6 +190,7 @@ class Growing:
         for its in self.children:
             if not its.count:
                 its.add(_NOTHING, its.scan(self.engine, _NOTHING, its.pool), 1)
+                self._counts[its.child] = its.count
         return finished
 
     def include(self, parents: Sequence[Sequence[int]]) -> None:
@@ -229,9 +239,10 @@ class Growing:
         for block, grown in finished:
             first = begin + block * _CHILDREN
             self.children[first : first + len(grown)] = grown
+            self._counts[first : first + len(grown)] = [its.count for its in grown]
             done[first : first + len(grown)] = True
             self._on_done()
-            if stops and self.stop():
+            if stops and (self.stop() or self.full):
                 finished.close()
                 break
         if not done.all():

@@ -13,6 +13,7 @@ from ..settings import (
     PenaltyFactor,
     PossibleParents,
     ReadSettings,
+    bytes_of,
 )
 from .options import (
     ArityFile,
@@ -160,8 +161,8 @@ def plan(
         float, typer.Option(help="Find the largest search that fits in these seconds.")
     ] = 3600.0,
     memory: Annotated[
-        float, typer.Option(help="Find the largest search that fits in this memory, in GB.")
-    ] = 8.0,
+        str, typer.Option(help="Find the largest search that fits in this memory.", metavar="SIZE")
+    ] = "8GB",
     threads: Threads = None,
     as_json: AsJson = False,
     reading: ReadSettings = made_by(ReadSettings),
@@ -181,7 +182,7 @@ def plan(
     score = search.score.on(dataset).name
     with progress_bar(quiet=as_json) as show:
         forecasts = predicted(dataset, search, workers=Workers(threads), on_progress=show)
-    fits = largest_that_fits(forecasts, seconds, memory * 1e9)
+    fits = largest_that_fits(forecasts, seconds, bytes_of(memory))
     if as_json:
         rows = [item.as_json() for item in forecasts]
         print_json(
@@ -191,9 +192,9 @@ def plan(
     say(f"{dataset.n} variables, {dataset.rows} rows, {score}")
     say("\n".join([Forecast.HEAD, *(item.describe() for item in forecasts)]))
     if fits:
-        say(f"-m {fits} fits in {seconds:g} s and {memory:g} GB")
+        say(f"-m {fits} fits in {seconds:g} s and {bytes_of(memory) / 1e9:g} GB")
     else:
         say(
-            f"no search fits in {seconds:g} s and {memory:g} GB; "
+            f"no search fits in {seconds:g} s and {bytes_of(memory) / 1e9:g} GB; "
             "give more, or forbid edges with --knowledge"
         )

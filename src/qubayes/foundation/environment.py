@@ -21,6 +21,7 @@ except ImportError:  # Windows
 
 # of a container, a service, a batch job
 _GROUPS, _LIMITS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+_USED_OF_FREE = 0.75  # of the memory that is free
 _PACKAGES = ("qubayes", "numpy", "scipy", "numba", "highspy", "dimod", "polars")
 
 
@@ -65,6 +66,27 @@ def memory_here() -> int | None:
             with suppress(OSError, ValueError):  # no such file; "max"
                 known.append(int((root / folder.relative_to("/") / name).read_text()))
     return min((limit for limit in known if limit is not None and limit > 0), default=None)
+
+
+def free_memory() -> int | None:
+    """Return the bytes that are free on this machine; None if unknown (only Linux tells)."""
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            name, _, amount = line.partition(":")
+            if name == "MemAvailable":
+                return 1024 * int(amount.split()[0])
+    return None
+
+
+def usable_memory(given: float | None = None) -> float:
+    """Return the most bytes that this process is to take; infinity if no limit is known.
+
+    Unless a number is given, that is what it has had so far and three quarters of what is free."""
+    here = memory_here() or float("inf")
+    if given is not None:
+        return min(given, here)
+    free = free_memory()
+    return here if free is None else min(here, peak_memory() + _USED_OF_FREE * free)
 
 
 def versions() -> dict[str, str]:
@@ -121,6 +143,7 @@ __all__ = [
     "address_limit",
     "csgraph",
     "dimod",
+    "free_memory",
     "highspy",
     "how_to_install",
     "memory_here",
@@ -128,5 +151,6 @@ __all__ = [
     "optional",
     "peak_memory",
     "sparse",
+    "usable_memory",
     "versions",
 ]

@@ -105,6 +105,9 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         partners; for many variables. None: all.
     max_table : int
         Grow no parent set whose table of probabilities would have more cells.
+    memory : float, str or None
+        Memory that is used for parent sets, such as "4GB"; a number is in GB. None: three quarters
+        of what is free.
     workers : Workers or None
         Threads, or the address of a Dask cluster; all cores if None. In a search that itself runs
         in parallel (`n_jobs`) give `Workers(threads=1)`.
@@ -147,6 +150,7 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         completions: int = 5,
         possible_parents: int | None = None,
         max_table: int = 10**6,
+        memory: float | str | None = None,
         workers: Workers | None = None,
         random_state: Randomness = 0,
     ) -> None:

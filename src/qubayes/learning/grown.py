@@ -20,6 +20,7 @@ from ..candidates import (
     with_larger,
 )
 from ..data import Dataset, have_many_equal
+from ..foundation.environment import peak_memory, usable_memory
 from ..foundation.errors import QubayesError, option
 from ..foundation.jit import compilations
 from ..foundation.progress import OnProgress, Progress
@@ -43,6 +44,7 @@ _SETS_A_VARIABLE, _FELT = 600, 1_000_000
 _MOST_NUMBERS = 16
 # Seconds, or share of the time limit, for sets of every size, and the most variables of these.
 _EVERY_SECONDS, _EVERY_SHARE, _MOST_EVERY = 5.0, 0.1, 64
+_BYTES_A_SET = 600  # of a grown set, with the copies that annealing and the solver make
 _KEEP_EVERY = 1.0  # seconds between two writings of the best network
 log = logging.getLogger("qubayes")
 
@@ -99,11 +101,7 @@ class GrownStage:
             found = self._identify(self.settings.search.max_parents)
             if found is not None:
                 return self._with_every_size(found)
-        unlimited = self._small and self.settings.time_limit is None
-        if self.moves is not None:
-            growth.run(self._until(self._latest), self.moves)
-        else:
-            growth.run(self._until(inf if unlimited else _FIRST_SHARE * self._seconds))
+        self._grow_first(growth)
         most = 0 if self._pressed() else self._most_to_search()
         if most:
             found = self._identify(most)
@@ -112,9 +110,28 @@ class GrownStage:
         if found is None and not self.interrupted and self.moves is None:
             growth.run(self._until(_LAST_SHARE * self._seconds))
             self._pressed()
+        if growth.full:
+            self._say_memory()
         self._keep(force=True)
         grown = growth.candidates()
         return grown if found is None else with_larger(found, grown)
+
+    def _grow_first(self, growth: Growth) -> None:
+        """Grow sets for all moves, or until others are looked at."""
+        if self.moves is not None:
+            growth.run(self._until(self._latest), self.moves)
+        elif self._small and self.settings.time_limit is None:
+            growth.run()
+        else:
+            growth.run(self._until(_FIRST_SHARE * self._seconds))
+
+    def _say_memory(self) -> None:
+        """Warn that the memory has ended the growing of parent sets."""
+        memory = usable_memory(self.settings.memory_in_bytes) / 1e9
+        log.warning(
+            "growing parent sets ended, as the memory of %.3g GB is used up; give more with %s",
+            *(memory, option("memory", f"{2 * memory:.2g}GB")),
+        )
 
     @property
     def moves(self) -> int | None:
@@ -143,6 +160,11 @@ class GrownStage:
         """The time limit, or the seconds that a solver has without one."""
         limit = self.settings.time_limit
         return DEFAULT_SECONDS if limit is None else limit
+
+    @property
+    def _room(self) -> float:
+        """The bytes that are left for parent sets."""
+        return usable_memory(self.settings.memory_in_bytes) - peak_memory()
 
     @property
     def _latest(self) -> float:
@@ -192,6 +214,7 @@ class GrownStage:
             stamp,
             width=width,
             seed=self.settings.seed,
+            most_sets=max(self._room / _BYTES_A_SET, self.dataset.n),
             start=None if self.moves is not None else self.network,  # seed and moves decide alone
             restarts=self._restarts,
             workers=search.score.fitting(self.workers),
@@ -226,7 +249,12 @@ class GrownStage:
         search, limit = self.settings.search, self.settings.time_limit
         seconds = _ALL_SECONDS if limit is None else _ALL_SHARE * limit
         most = most_parents(
-            self.dataset, search, self.workers, seconds, on_progress=self.on_progress
+            self.dataset,
+            search,
+            self.workers,
+            seconds,
+            memory=self.settings.memory_in_bytes,
+            on_progress=self.on_progress,
         )
         if most < search.max_parents:
             every = f"all sets of at most {most} parents" if most else "no number of parents"

@@ -264,6 +264,7 @@ def judge(
     knowledge: Knowledge | str | PathLike[str] | None = None,
     possible_parents: int | None = None,
     max_table: int = 10**6,
+    memory: float | str | None = None,
     solver: str = "auto",
     time_limit: float | None = None,
     moves: int | None = None,

@@ -92,6 +92,7 @@ def learn(
     knowledge: Knowledge | str | PathLike[str] | None = None,
     possible_parents: int | None = None,
     max_table: int = 10**6,
+    memory: float | str | None = None,
     solver: str = "auto",
     time_limit: float | None = None,
     moves: int | None = None,
@@ -399,6 +400,7 @@ class _Pipeline:
                     search,
                     self.workers,
                     self.limit_left,
+                    memory=self.settings.memory_in_bytes,
                     on_progress=self.on_progress,
                 )
             if search.every_size:

@@ -49,8 +49,9 @@ class Growth:
     """A search that can be run for a while, and then for longer.
 
     `network` is the best one so far, with its `score`; `finished` is True once rounds with the
-    widest beams bring neither a new set nor a better network. `on_network` is called with each
-    better network. The search continues from `start` if it is given.
+    widest beams bring neither a new set nor a better network, or `most_sets` are known.
+    `on_network` is called with each better network. The search continues from `start` if it is
+    given.
 
     With a number of `restarts`, for scores whose extensions cost little, there are more rounds of
     fewer moves, and all look for partners. The search then grows sets around other networks, too,
@@ -67,6 +68,7 @@ class Growth:
         seed: int = 0,
         start: Network | None = None,
         restarts: int | None = None,
+        most_sets: float = math.inf,
         workers: Workers | None = None,
         interrupt: Interrupt | None = None,
         on_progress: OnProgress = silent,
@@ -98,6 +100,7 @@ class Growth:
             workers=workers or Workers(),
             leaving=0 if restarts is None else _LEAVING,
             stop=lambda: self._grown_enough,
+            most_sets=most_sets,
             on_done=self._report,
         )
 
@@ -110,6 +113,11 @@ class Growth:
     def _grown_enough(self) -> bool:
         """Whether growing is to end for now: the rest of the time is for annealing."""
         return bool(self._interrupt) or self._left() <= self._reserved
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no memory for more sets."""
+        return self._sets.full
 
     def run(self, left: Callable[[], float] = lambda: math.inf, moves: float = math.inf) -> None:
         """Search until no seconds are `left`, Ctrl-C was pressed, or nothing new is found.
@@ -155,6 +163,7 @@ class Growth:
             grown = self._grow()
         if not grown or self.finished:
             self._anneal_again()
+            self.finished = self.finished or self.full
             return
         self._round += 1
         self._better = False
