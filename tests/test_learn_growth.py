@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from qubayes import Knowledge, LearnSettings, SettingError, TooLargeError, learn, read
+from qubayes import Knowledge, LearnSettings, SettingError, TooLargeError, learn, read, score
 from qubayes.data import Dataset
 from qubayes.foundation.environment import peak_memory
 
@@ -106,11 +106,12 @@ def test_an_interrupt_keeps_the_best_network(stage):
 
 def test_a_run_folder_keeps_the_network_of_a_run_that_was_killed(slow, tmp_path):
     dataset = table()
-    best = learn(dataset, time_limit=1, run_dir=tmp_path)
+    learn(dataset, time_limit=1, run_dir=tmp_path)
+    kept = score(tmp_path / "first.json", dataset).total
     for name in ("candidates.qbc", "run.json", "solution.json"):
         (tmp_path / name).unlink()
     again = learn(dataset, time_limit=1, run_dir=tmp_path)
-    assert again.solution.trace[0][1] == pytest.approx(best.solution.score)
+    assert again.solution.trace[0][1] >= kept - 1e-6
     (tmp_path / "first.json").write_text("{")
     for name in ("candidates.qbc", "run.json", "solution.json"):
         (tmp_path / name).unlink()
@@ -153,7 +154,7 @@ def test_moves_decide_alone(large, request):
     one, other = (learn(dataset, moves=4000, seed=3, threads=threads) for threads in (1, 3))
     assert one.network == other.network
     assert one.candidates.total == other.candidates.total
-    assert [score for _, score in one.solution.trace] == [s for _, s in other.solution.trace]
+    assert [each for _, each in one.solution.trace] == [s for _, s in other.solution.trace]
     assert one.candidates.stamp.grown
     assert one.candidates.stamp.max_parents == (None if large else 3)
     more = learn(dataset, moves=40_000, seed=3)

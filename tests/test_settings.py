@@ -50,6 +50,7 @@ OTHERS = {
 
 # Fields of LearnSettings that change nothing that is kept under a key of its own.
 NOT_IN_KEYS = {
+    "memory": "with a number of parents it only refuses a search",
     "reading": "the key has the checksum of the data as they were read",
     "bootstrap": "more samples are added to those in the file, which are the same for any number of them",
     "impute_rounds": "the key has the checksum of the completed table",

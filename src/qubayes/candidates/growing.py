@@ -273,7 +273,7 @@ def _grow(
 
 
 def _start(its: GrownSets, engine: Engine, stop: Callable[[], bool], shuffled: Ints) -> None:
-    """Choose the pool: the best single parents, beside the required ones."""
+    """Choose the pool: the best single parents, beside the required ones and those it has."""
     if its.required:
         found = its.scan(engine, _NOTHING, None)
     else:
@@ -288,7 +288,9 @@ def _start(its: GrownSets, engine: Engine, stop: Callable[[], bool], shuffled: I
     size = min(MOST_POSSIBLE, int((scores > -np.inf).sum()))
     ranked = np.argpartition(-scores, max(size - 1, 0))[:size] if len(scores) else shuffled[:0]
     ranked = ranked[np.argsort(-scores[ranked], kind="stable")]
-    its.pool = shuffled[ranked]
+    others = shuffled[ranked]
+    others = others[~np.isin(others, its.pool)]  # places of the first ones stay: sets refer to them
+    its.pool = np.concatenate([its.pool, others])[:MOST_POSSIBLE]
     its.margin = tolerance(float(found[0, -1]), engine.rows)
     its.add(_NOTHING, found[:, [*its.pool, -1]], 1)
 
