@@ -70,6 +70,12 @@ def test_the_command(tmp_path):
     assert result.exit_code == 0
     value = json.loads(result.stdout)["posterior"]
     assert value["edges"] and value["draws"] == len(read_draws(draws))
+    result = CliRunner().invoke(app, ["feature", str(draws), "v0 -> v1", "v0 -- v1", "--json"])
+    shares = json.loads(result.stdout)["features"]
+    assert result.exit_code == 0 and list(shares) == ["v0 -> v1", "v0 -- v1"]
+    assert shares["v0 -> v1"] == read_draws(draws).probability("v0 -> v1")
+    result = CliRunner().invoke(app, ["feature", str(draws), "v0 ~> v1"])
+    assert result.exit_code == 0 and "v0 ~> v1" in result.stdout
 
 
 def test_the_report_has_the_probable_edges():

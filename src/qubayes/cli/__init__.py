@@ -10,7 +10,17 @@ import typer
 from .. import __version__
 from ..foundation.errors import flags_in_messages
 from .learn_commands import candidates, learn, plan
-from .network_commands import compare, convert, draw, fit, judge, query, sample, score
+from .network_commands import (
+    compare,
+    convert,
+    draw,
+    feature,
+    fit,
+    judge,
+    query,
+    sample,
+    score,
+)
 from .options import spelled_out
 from .qubo_commands import decode, embed, formulate, quadratize, subsets
 from .shell import Command, Commands, guarded, log_on_stderr
@@ -57,7 +67,7 @@ def common(
 # the groups that `qubayes --help` shows
 _GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
     "Learn": (learn, plan),
-    "Networks": (query, score, judge, fit, compare, convert, draw, sample),
+    "Networks": (query, feature, score, judge, fit, compare, convert, draw, sample),
     "Steps of learn": (candidates, presolve, solve, check),
     "QUBO": (formulate, subsets, decode, embed, quadratize),
 }

@@ -1,4 +1,4 @@
-"""Commands: `query`, `score`, `judge`, `fit`, `compare`, `convert`, `draw`, `sample` (networks)."""
+"""Commands: `query`, `feature`, `score`, `judge`, `fit`, `compare`, `convert`, `draw`, `sample`."""
 
 import sys
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..foundation.summary import counted
+from ..foundation.summary import aligned, counted
 from ..settings import Ess, MaxParents, PenaltyFactor, ReadSettings, Seed, TotalSeconds
 from .options import AsJson, DataFile, NetworkFile, ScoreName, Threads, made_by, search_options
 from .shell import (
@@ -62,6 +62,34 @@ def query(
     states = parsed_states(given or [], known.names)
     wanted = [] if of is None else names_of_variables(of, known.names)
     print_result(probabilities(known, states, wanted), as_json=as_json)
+
+
+def feature(
+    draws: Annotated[
+        Path,
+        typer.Argument(help="Networks that learn --draws wrote: .jsonl.", show_default=False),
+    ],
+    features: Annotated[
+        list[str],
+        typer.Argument(
+            help="An edge 'A -> B', two joined variables 'A -- B', a directed path 'A ~> B', or "
+            "a v-structure 'A -> B <- C'.",
+            show_default=False,
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Compute how probable features of the network are, by networks drawn from the posterior."""
+    from ..search.posterior import read_draws
+
+    drawn = read_draws(draws)
+    shares = {words: drawn.probability(words) for words in features}
+    if as_json:
+        print_json({"draws": len(drawn), "about": drawn.about, "features": shares})
+        return
+    say(f"{len(drawn):,} networks drawn from the posterior: {drawn.about}")
+    for line in aligned([(words, f"{share:.3f}") for words, share in shares.items()]):
+        say(line)
 
 
 def names_of_variables(texts: list[str], names: Sequence[str]) -> list[str]:
