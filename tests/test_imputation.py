@@ -1,20 +1,23 @@
 """`missing="impute"`: cells drawn from the network, and for numbers the EM algorithm."""
 
 import json
+import signal
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from missing_cases import chain_with_gaps, numbers_with_gaps
+from candidate_cases import assert_one_line, run
+from missing_cases import CHAIN, chain_with_gaps, numbers_with_gaps
 from qubayes import fit, judge, learn
 from qubayes.candidates import CandidateSearch, identify
-from qubayes.data import MissingCells, read
-from qubayes.foundation.errors import SettingError
+from qubayes.data import MissingCells, ReadSettings, read, write
+from qubayes.foundation.errors import DataError, SettingError
 from qubayes.foundation.progress import Progress
 from qubayes.learning import LearnSettings
-from qubayes.network import Network
+from qubayes.learning.estimator import BayesianNetworkEstimator
+from qubayes.network import Network, sample_dataset
 from qubayes.scores import Score, local_score
 
 
@@ -116,3 +119,51 @@ def test_numbers_with_states_and_missing_cells_are_refused_with_the_remedy():
     frame = pd.DataFrame({"a": ["x", "y", None, "x"], "b": [0.5, 1.5, 2.5, 3.5]})
     with pytest.raises(ValueError, match="missing cells in a table of numbers and states"):
         learn(read(frame, missing="impute"))
+
+
+def test_ctrl_c_keeps_the_table_and_the_network_so_far(tmp_path):
+    pressed = []
+
+    def press(progress):
+        if progress.stage == "missing cells" and progress.done >= 2 and not pressed:
+            pressed.append(progress)
+            signal.raise_signal(signal.SIGINT)
+
+    learned = learn(chain_with_gaps(), 2, run_dir=tmp_path, on_progress=press)
+    assert learned.interrupted and learned.network.n == 4
+    assert learned.dataset.missing.treatment == "filled"
+    assert "completed.json" not in json.loads((tmp_path / "run.json").read_text())
+
+
+def test_the_command_line_imputes(tmp_path, capsys):
+    path = tmp_path / "holes.csv"
+    write(chain_with_gaps(100), path)
+    words = [
+        "learn",
+        path,
+        "-m",
+        2,
+        "--missing",
+        "impute",
+        "--completions",
+        2,
+        "--impute-rounds",
+        1,
+    ]
+    code, out, err = run(capsys, *words)
+    assert code == 0, err
+    assert "This is said of the completed table" in out and "2 completed tables" in out
+    assert_one_line(*run(capsys, "learn", path)[::2], "--missing impute", "--missing drop")
+
+
+def test_the_estimator_takes_missing_cells():
+    frame = chain_with_gaps(200).to_frame()
+    reading = ReadSettings(missing="impute")
+    fitted = BayesianNetworkEstimator(max_parents=1, reading=reading, completions=2).fit(frame)
+    assert fitted.result_.completions.samples == 2
+    complete = sample_dataset(CHAIN, 20, seed=5).to_frame()
+    assert np.isfinite(fitted.score(complete))
+    with pytest.raises(DataError, match="missing='drop'"):
+        fitted.score(frame)
+    with pytest.raises(DataError, match="missing="):
+        BayesianNetworkEstimator().fit(np.array([[0.0, np.nan], [1.0, 2.0]]))

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from candidate_cases import dependent_data
+from candidate_cases import dependent_data, run
 from qubayes import judge, learn, score
 from qubayes.candidates import CandidateSearch, identify
-from qubayes.data import read
+from qubayes.data import MissingCells, ReadSettings, read
 from qubayes.foundation.errors import DataError
+from qubayes.learning.estimator import BayesianNetworkEstimator
 from qubayes.network import Network, cpdag, fit, log_likelihood
 from qubayes.scores import Score, local_score
 from reference.networks import acyclic
@@ -217,3 +218,47 @@ def test_the_class_is_that_of_all_networks_that_no_experiment_tells_apart(target
         assert set(found.directed) == common
         rest = {(min(edge), max(edge)) for edge in edges[0] - common}
         assert set(found.undirected) == rest
+
+
+def test_the_command_line_and_the_estimator_take_the_column(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    first = rng.random(200) < 0.5
+    second = first ^ (rng.random(200) < 0.1)
+    second[:80] = rng.random(80) < 0.5
+    frame = pd.DataFrame({"first": first, "second": second, "INT": ["second"] * 80 + [""] * 120})
+    frame.to_csv(tmp_path / "set.csv", index=False)
+    code, out, err = run(capsys, "learn", tmp_path / "set.csv", "--interventions", "INT")
+    assert code == 0, err
+    assert "20 % of the cells set by experiments" in out
+    reading = ReadSettings(interventions="INT")
+    fitted = BayesianNetworkEstimator(reading=reading).fit(frame)
+    learned = learn(frame, interventions="INT")
+    assert fitted.network_.edges == learned.network.edges == [("first", "second")]
+    assert fitted.score_ == pytest.approx(learned.solution.score)
+
+
+def test_experiments_with_numbers_and_states():
+    rng = np.random.default_rng(0)
+    state = rng.integers(0, 2, 300)
+    number = state + 0.5 * rng.normal(size=300)
+    number[:100] = rng.normal(size=100)
+    frame = pd.DataFrame({"state": np.where(state, "u", "v"), "number": number})
+    marks = pd.DataFrame({"number": np.arange(300) < 100})
+    learned = learn(frame, interventions=marks)
+    assert learned.solution.proved and learned.network.edges == [("state", "number")]
+    plain = read(frame.iloc[100:].reset_index(drop=True))
+    expected = local_score(plain, 1, [0], Score("auto").on(plain))
+    found = local_score(learned.dataset, 1, [0], Score("auto").on(plain))
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_missing_cells_and_experiments_at_once():
+    dataset = with_experiments(dependent_data(5, 80, 1), 0.1)
+    mask = np.random.default_rng(1).random(dataset.codes.shape) < 0.1
+    both = replace(dataset, missing=MissingCells(mask, "rows"))
+    rows = np.flatnonzero(~dataset.interventions[2])
+    plain = replace(both, interventions=None).take(rows)
+    expected = local_score(plain, 2, [0, 1], Score("bic"))
+    assert local_score(both, 2, [0, 1], Score("bic")) == pytest.approx(expected, rel=1e-9)
+    imputed = learn(replace(both, missing=MissingCells(mask, "impute")), 1, completions=2)
+    assert imputed.solution.proved and imputed.dataset.interventions is not None
