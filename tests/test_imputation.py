@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import qubayes
 from candidate_cases import assert_one_line, run
 from missing_cases import CHAIN, chain_with_gaps, numbers_with_gaps
 from qubayes import fit, judge, learn
@@ -16,7 +17,6 @@ from qubayes.data import MissingCells, ReadSettings, read, write
 from qubayes.foundation.errors import DataError, SettingError
 from qubayes.foundation.progress import Progress
 from qubayes.learning import LearnSettings
-from qubayes.learning.estimator import BayesianNetworkEstimator
 from qubayes.network import Network, sample_dataset
 from qubayes.scores import Score, local_score
 
@@ -159,11 +159,13 @@ def test_the_command_line_imputes(tmp_path, capsys):
 def test_the_estimator_takes_missing_cells():
     frame = chain_with_gaps(200).to_frame()
     reading = ReadSettings(missing="impute")
-    fitted = BayesianNetworkEstimator(max_parents=1, reading=reading, completions=2).fit(frame)
+    fitted = qubayes.BayesianNetworkEstimator(max_parents=1, reading=reading, completions=2).fit(
+        frame
+    )
     assert fitted.result_.completions.samples == 2
     complete = sample_dataset(CHAIN, 20, seed=5).to_frame()
     assert np.isfinite(fitted.score(complete))
     with pytest.raises(DataError, match="missing='drop'"):
         fitted.score(frame)
     with pytest.raises(DataError, match="missing="):
-        BayesianNetworkEstimator().fit(np.array([[0.0, np.nan], [1.0, 2.0]]))
+        qubayes.BayesianNetworkEstimator().fit(np.array([[0.0, np.nan], [1.0, 2.0]]))

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import qubayes
 from candidate_cases import dependent_data, run
 from qubayes import judge, learn, score
 from qubayes.candidates import CandidateSearch, identify
 from qubayes.data import MissingCells, ReadSettings, read
 from qubayes.foundation.errors import DataError
-from qubayes.learning.estimator import BayesianNetworkEstimator
 from qubayes.network import Network, cpdag, fit, log_likelihood
 from qubayes.scores import Score, local_score
 from reference.networks import acyclic
@@ -231,7 +231,7 @@ def test_the_command_line_and_the_estimator_take_the_column(tmp_path, capsys):
     assert code == 0, err
     assert "20 % of the cells set by experiments" in out
     reading = ReadSettings(interventions="INT")
-    fitted = BayesianNetworkEstimator(reading=reading).fit(frame)
+    fitted = qubayes.BayesianNetworkEstimator(reading=reading).fit(frame)
     learned = learn(frame, interventions="INT")
     assert fitted.network_.edges == learned.network.edges == [("first", "second")]
     assert fitted.score_ == pytest.approx(learned.solution.score)

@@ -507,7 +507,7 @@ class LearnSettings:
             metavar="ROUNDS",
             least=0,
         ),
-    ] = field(default=4, metadata={"plain": 4})
+    ] = field(default=8, metadata={"plain": 8})
     completions: Annotated[
         int,
         Option(

@@ -146,7 +146,7 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         bootstrap: int = 0,
         posterior: float | None = None,
         prior: Prior = "uniform",
-        impute_rounds: int = 4,
+        impute_rounds: int = 8,
         completions: int = 5,
         possible_parents: int | None = None,
         max_table: int = 10**6,

@@ -273,7 +273,7 @@ def judge(
     bootstrap: int = 0,
     posterior: float | None = None,
     prior: Prior = "uniform",
-    impute_rounds: int = 4,
+    impute_rounds: int = 8,
     completions: int = 5,
     best: int | None = None,
     within: float | None = None,

@@ -101,7 +101,7 @@ def learn(
     bootstrap: int = 0,
     posterior: float | None = None,
     prior: Prior = "uniform",
-    impute_rounds: int = 4,
+    impute_rounds: int = 8,
     completions: int = 5,
     best: int | None = None,
     within: float | None = None,
@@ -245,7 +245,7 @@ class _Pipeline:
         """Return the table with values in its missing cells, if these are to be imputed."""
         if not dataset.to_impute:
             return dataset
-        most = dataset.n - 1 if self.free else self.settings.search.max_parents
+        most = dataset.n - 1 if self.free else self.settings.search.most(dataset.n)
         stage = Imputation(
             dataset, self.settings, self.workers, self.interrupt, self.on_progress, most
         )
