@@ -116,7 +116,9 @@ def _directed_by(network: Network, known: set[Edge]) -> Cpdag:
 def _is_implied(edge: Edge, edges: set[Edge], known: set[Edge], adjacent: frozenset[Edge]) -> bool:
     """Return whether the rules of Meek (UAI 1995) give the edge its direction.
 
-    Turned round, it would make a new v-structure or a cycle of known edges."""
+    Turned round, it would make a new v-structure or a cycle of known edges. The rule of two parents
+    that are not adjacent says nothing here: their v-structure is in the class without experiments.
+    """
     a, b = edge
 
     def joined(x: int, y: int) -> bool:
@@ -127,9 +129,6 @@ def _is_implied(edge: Edge, edges: set[Edge], known: set[Edge], adjacent: frozen
     if any(not joined(c, b) for c in into_a) or any((a, c) in known for c in into_b):
         return True
     beside = [c for c in into_b if joined(a, c)]
-    open_ends = [c for c in beside if (c, a) not in known]
-    if any(c < d and not joined(c, d) for c in open_ends for d in open_ends):
-        return True
     # d -> c -> b, where a is joined to both and d is not joined to b
     return any(
         (d, c) in known and joined(a, d) and not joined(d, b) for c in beside for d, _ in edges
