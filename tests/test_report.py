@@ -21,7 +21,7 @@ from qubayes.candidates import Candidates
 from qubayes.foundation.environment import versions
 from qubayes.foundation.families import Families
 from qubayes.learning import learn
-from qubayes.network import Linear, Network
+from qubayes.network import ByState, Linear, Network
 from qubayes.report import (
     Consensus,
     Outcome,
@@ -59,6 +59,26 @@ def test_weights_of_continuous_vertices():
     assert data["parameters"][0]["states"] == [] and data["parameters"][0]["table"] is None
     [edge] = data_of(render(Report(PAIR)))["network"]["edges"]
     assert "weight" not in edge
+
+
+def test_regressions_by_state():
+    network = Network(
+        ("rain", "moisture", "meter"),
+        ((), (0,), (1,)),
+        (("no", "yes"), (), ()),
+        (
+            np.array([0.7, 0.3]),
+            ByState(np.array([10.0, 30.0]), np.zeros((2, 0)), np.array([3.0, 5.0])),
+            Linear(1.0, (1.0,), 2.0),
+        ),
+    )
+    data = data_of(render(Report(network)))
+    moisture = data["parameters"][1]["by_state"]
+    assert moisture == {"states": [0], "numbers": [], "rows": [[10.0, 3.0], [30.0, 5.0]]}
+    assert data["parameters"][0]["table"] == [[0.7, 0.3]] and data["bif"] is None
+    edges = {(edge["parent"], edge["child"]): edge for edge in data["network"]["edges"]}
+    assert edges[0, 1]["forced"] and not edges[0, 1]["reversible"]
+    assert not edges[1, 2]["forced"] and edges[1, 2]["weight"] == 1.0
 
 
 def test_the_policy_allows_our_own_blocks_and_nothing_else():
