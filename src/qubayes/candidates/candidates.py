@@ -146,6 +146,10 @@ class Candidates:
         most = self.stamp.max_parents
         kept = self.stamp.possible_parents
         limit = f", at most {most} parent{'s' * (most != 1)}" if most is not None else ""
+        if self.stamp.every_size == self.n:
+            limit = ", any number of parents"
+        elif self.stamp.every_size:
+            limit += f", any number for {self.stamp.every_size:,} of the variables"
         limit += f" among {kept} possible parents of each variable" if kept is not None else ""
         limit += f", {self.stamp.grown:,} of them grown on demand" if self.stamp.grown else ""
         return f"{self.total:,} candidate sets of {self.n} variables ({kind}{limit})"

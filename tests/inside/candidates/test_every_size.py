@@ -242,6 +242,7 @@ def test_files_keep_what_was_searched(tmp_path: Path) -> None:
     search = CandidateSearch(2, Score("bic"), known, every_size=True)
     found = identify(dataset, search, workers=ONE)
     assert found.stamp.restricted
+    assert str(found).endswith("candidate sets of 6 variables (bic, any number of parents)")
     for ending in ("jkl", "qbc"):
         write_candidates(found, tmp_path / f"sets.{ending}")
         assert read_candidates(tmp_path / f"sets.{ending}").stamp == found.stamp
