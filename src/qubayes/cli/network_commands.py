@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,17 @@ import typer
 
 from ..foundation.summary import aligned, counted
 from ..settings import Ess, MaxParents, PenaltyFactor, ReadSettings, Seed, TotalSeconds
-from .options import AsJson, DataFile, NetworkFile, ScoreName, Threads, made_by, search_options
+from .options import (
+    AsJson,
+    DataFile,
+    NetworkFile,
+    ScoreName,
+    Threads,
+    given_options,
+    made_by,
+    refuse,
+    search_options,
+)
 from .shell import (
     Clock,
     fail_after_printing,
@@ -265,17 +276,42 @@ def convert(
             "--cpdag", help="Write the equivalence class: reversible edges without direction."
         ),
     ] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep the directions that this table tells in the class: by experiments "
+            "(--interventions), and from states to numbers.",
+        ),
+    ] = None,
     as_json: AsJson = False,
+    reading: ReadSettings = made_by(ReadSettings),
+    given: dict[str, str] = made_by(given_options),
 ) -> None:
     """Convert a network file to another format.
 
     The ending of B chooses the format.
     """
-    from ..network import check_network_path, holds_tables, read_network, write_cpdag, write_network
+    from ..data import read
+    from ..network import (
+        check_network_path,
+        holds_tables,
+        read_network,
+        told_by,
+        write_cpdag,
+        write_network,
+    )
 
+    if not class_only:
+        refuse(given, ["data"], "without --cpdag")
+    if data is None:
+        refuse(given, [each.name for each in fields(ReadSettings)], "without --data")
     check_network_path(target)
     network = read_network(source)
-    (write_cpdag if class_only else write_network)(network, target)
+    if class_only:
+        told = None if data is None else told_by(network, read(data, reading))
+        write_cpdag(network, target, told)
+    else:
+        write_network(network, target)
     kept = network.tables is not None and holds_tables(target)
     if as_json:
         print_json(

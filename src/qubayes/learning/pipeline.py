@@ -306,7 +306,7 @@ class _Pipeline:
             candidates, solution = self.with_ancestors(dataset, candidates, solution)
         network = self.fitted_network(solution, dataset)
         self.end_stage(solution.interrupted)
-        close = None if self.interrupted else self.find_alternatives(candidates)
+        close = None if self.interrupted else self.find_alternatives(dataset, candidates)
         probable = None if self.interrupted else self.find_posterior(dataset, candidates)
         confidence = None if self.interrupted else self.find_confidence(dataset)
         samples = confidence.samples if confidence else 0
@@ -517,7 +517,7 @@ class _Pipeline:
         spent = time.perf_counter() - self.began
         return replace(limits, seconds=max(limits.seconds - spent, LEAST_SHARE * limits.seconds))
 
-    def find_alternatives(self, candidates: Candidates) -> Alternatives | None:
+    def find_alternatives(self, dataset: Dataset, candidates: Candidates) -> Alternatives | None:
         best, within = self.settings.best, self.settings.within
         if best is None and within is None:
             return None
@@ -527,6 +527,7 @@ class _Pipeline:
                 candidates,
                 best,
                 within=within,
+                told=self.settings.chosen_score.told(dataset),
                 limits=limits,
                 on_progress=self.on_progress,
                 interrupt=self.interrupt,

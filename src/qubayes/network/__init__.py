@@ -14,7 +14,7 @@ from .network_files import (
     write_cpdag,
     write_network,
 )
-from .network_score import NetworkScore, score, vertex_scores
+from .network_score import NetworkScore, score, told_by, vertex_scores
 from .normal import Normal
 from .other_formats import from_modelstring, to_modelstring
 from .packages import from_networkx, from_pgmpy, to_networkx, to_pgmpy, to_pyagrum
@@ -67,6 +67,7 @@ __all__ = [
     "to_networkx",
     "to_pgmpy",
     "to_pyagrum",
+    "told_by",
     "v_structures",
     "vertex_scores",
     "write_cpdag",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..data import Dataset
+from ..foundation.arrays import Bools
 from ..foundation.errors import FormatError, QubayesError, option, some
 from ..foundation.files import ending, read_bytes, read_text, replacing, shown
 from .bif import bif_text, parse_bif
@@ -189,18 +190,18 @@ def _warn_of_single_states(network: Network, path: str | Path) -> None:
         )
 
 
-def write_cpdag(network: Network, path: str | Path) -> None:
+def write_cpdag(network: Network, path: str | Path, told: Bools | None = None) -> None:
     """Write the equivalence class of the network: a graph whose reversible edges have no direction.
 
     In a .dot file they have `dir=none`, in .graphml `directed="false"`, in a .csv matrix a 1 in
-    both directions."""
+    both directions. `told` as in `cpdag`, of these vertices (`told_by`)."""
     text = _format(path).class_text
     if text is None:
         raise FormatError(
             f"{path}: the format cannot hold edges without direction; give .dot, .graphml or .csv"
         )
     _check_held(network, path)
-    reversible = cpdag(network).undirected
+    reversible = cpdag(network, told).undirected
     _write(text(network, {*reversible, *((b, a) for a, b in reversible)}), path)
 
 

@@ -9,13 +9,23 @@ from typing import Any
 import numpy as np
 
 from ..data import Dataset, ReadSettings, read
-from ..foundation.arrays import Floats, frozen
+from ..foundation.arrays import Bools, Floats, frozen
 from ..foundation.errors import DataError
 from ..foundation.summary import aligned, counted
 from ..scores import AUTO, LocalScore, Score, ScoreFunction, local_score, score_title
 from .network import Network
 from .network_files import read_network
 from .parameters import columns_of, in_states_of, log_likelihood
+
+
+def told_by(network: Network, dataset: Dataset) -> Bools | None:
+    """Return the (n, n) pairs of vertices whose direction the dataset tells, for `cpdag`.
+
+    Its experiments tell some; in a table of numbers and states, each state with each number. None
+    if there are none."""
+    columns = columns_of(network, dataset)
+    told = Score("auto").told(dataset)
+    return None if told is None else told[np.ix_(columns, columns)]
 
 
 def vertex_scores(network: Network, dataset: Dataset, score: Score | None = None) -> Floats:

@@ -53,6 +53,8 @@ class Alternatives:
     interrupted: bool = False
     # Of all networks of the candidate sets, if summed.
     posterior: NetworkSums | None = field(default=None, repr=False)
+    # (n, n) pairs whose direction the data or the model tell, as in `cpdag`
+    told: Bools | None = field(default=None, repr=False, compare=False)
 
     def bayes_factors(self) -> list[float]:
         """Return how many times more probable the best network is than each (uniform prior)."""
@@ -87,7 +89,7 @@ class Alternatives:
         shares = np.zeros((len(self.names), len(self.names)))
         for number, weight in zip(numbers, (weights / weights.sum()).tolist(), strict=True):
             if by_class:
-                _add_pattern(shares, cpdag(self.network(number)), weight)
+                _add_pattern(shares, self._class_of(number), weight)
             else:
                 # edge by edge: an index by a list of few parents takes ten times as long
                 for child, parents in enumerate(self.networks[number]):
@@ -109,8 +111,12 @@ class Alternatives:
         """Return the listed networks by equivalence class: a class has the same independencies."""
         found: dict[Any, list[int]] = {}
         for number in range(len(self.networks)):
-            found.setdefault(cpdag(self.network(number)), []).append(number)
+            found.setdefault(self._class_of(number), []).append(number)
         return list(found.values())
+
+    def _class_of(self, number: int) -> Cpdag:
+        """Return the equivalence class of a listed network."""
+        return cpdag(self.network(number), self.told)
 
     def as_json(self) -> dict[str, Any]:
         """Return what `--json` prints."""
@@ -223,6 +229,7 @@ def alternatives(
     *,
     within: float | None = None,
     classes: bool = False,
+    told: Bools | None = None,
     limits: Limits | None = None,
     on_progress: OnProgress = silent,
     interrupt: Interrupt | None = None,
@@ -230,8 +237,10 @@ def alternatives(
     """Return the `best` networks, or all `within` a Bayes factor of the best one.
 
     With both, the fewer of the two. With `classes`, `best` counts equivalence classes, and all
-    networks of these that score more than the rest are listed. Where no component has more than 20
-    variables, all networks are summed for their posterior probabilities.
+    networks of these that score more than the rest are listed. `told` are pairs of variables whose
+    direction the data or the model tell, as in `cpdag`: `score.told(dataset)` of a table with
+    experiments, or of one with numbers and states. Where no component has more than 20 variables,
+    all networks are summed for their posterior probabilities.
 
     >>> from qubayes.candidates import example
     >>> found = alternatives(example(), 3)
@@ -252,7 +261,7 @@ def alternatives(
     Exact().prepare()
     limits = limits or Limits(None)
     run = Run(candidates, limits, Workers(1), None, on_progress, "alternatives", interrupt)
-    wanted = Wanted(best, math.inf if within is None else math.log(within), classes)
+    wanted = Wanted(best, math.inf if within is None else math.log(within), classes, told)
     with run.interrupt.listening():
         return list_alternatives(candidates, run, wanted)
 
@@ -271,6 +280,7 @@ class Wanted(NamedTuple):
     best: int | None  # at most this number
     farthest: float  # at most this far from the best
     classes: bool  # whether `best` counts equivalence classes
+    told: Bools | None = None  # pairs whose direction is known, as in `cpdag`
 
     def enough(self, found: Alternatives) -> bool:
         """Return whether at least `best` networks (or classes) are listed."""
@@ -360,7 +370,7 @@ def _enumerated(
             reason = "time limit reached" if run.over else "too many to enumerate"
             status = f"{reason}; others may be missing"
         choices = listed.choices if len(listed.choices) else run.choice[None]
-        found = _ranked(candidates, choices, run.score - distance, wanted.farthest, margin)
+        found = _ranked(candidates, choices, run.score - distance, wanted, margin)
         everything = distance >= wanted.farthest or distance > farthest
         if not listed.finished or everything or wanted.enough(found):
             found = replace(
@@ -371,12 +381,12 @@ def _enumerated(
 
 
 def _ranked(
-    candidates: Candidates, choices: Ints, floor: float, farthest: float, margin: float
+    candidates: Candidates, choices: Ints, floor: float, wanted: Wanted, margin: float
 ) -> Alternatives:
-    """Return the networks that score `floor` or more, at most `farthest` below the best one."""
+    """Return the networks that score `floor` or more and are no farther from the best one."""
     scores = [math.fsum(candidates.scores[choice].tolist()) for choice in choices]
     ranked = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
-    floor = max(floor, scores[ranked[0]] - farthest)
+    floor = max(floor, scores[ranked[0]] - wanted.farthest)
     ranked = [i for i in ranked if scores[i] >= floor - margin]
     return Alternatives(
         names=candidates.names,
@@ -387,4 +397,5 @@ def _ranked(
         status="",
         statistics={},
         seconds=0.0,
+        told=wanted.told,
     )
