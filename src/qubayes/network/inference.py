@@ -16,7 +16,7 @@ from ..foundation.errors import TooLargeError
 if TYPE_CHECKING:
     from .network import Network
 
-LARGEST_FACTOR = 50_000_000  # numbers: 400 MB
+MOST_INFERENCE_NUMBERS = 50_000_000  # numbers: 400 MB
 _BLOCK = 1_000_000  # numbers of a factor that is made for several rows at once
 
 
@@ -30,7 +30,7 @@ def marginals_given(
     query: int,
     evidence: Mapping[int, Ints],
     block_size: int = _BLOCK,
-    largest: int = LARGEST_FACTOR,
+    largest: int = MOST_INFERENCE_NUMBERS,
 ) -> Floats:
     """Return (rows, states of the query) the probabilities of `query` given each row of evidence.
 
@@ -64,7 +64,7 @@ def joint_given(
     network: "Network",
     kept: Collection[int],
     evidence: Mapping[int, Ints],
-    largest: int = LARGEST_FACTOR,
+    largest: int = MOST_INFERENCE_NUMBERS,
 ) -> Floats:
     """Return the joint probabilities of the states of several vertices, given one row of evidence.
 

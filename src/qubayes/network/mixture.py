@@ -14,7 +14,7 @@ import numpy as np
 
 from ..foundation.arrays import Floats, Ints
 from ..foundation.errors import QubayesError, TooLargeError
-from .inference import LARGEST_FACTOR, joint_given, relevant
+from .inference import MOST_INFERENCE_NUMBERS, joint_given, relevant
 from .linear import Linear
 from .normal import Normal
 from .separation import boundary
@@ -88,12 +88,19 @@ class _Joint(NamedTuple):
     triangles: Floats  # (parts, vertices, vertices) transposed Cholesky factors of covariances
 
 
+class _Parts(NamedTuple):
+    """The parts of a mixture: the possible combinations of states of some discrete vertices."""
+
+    probabilities: Floats  # (parts,)
+    states: dict[int, Ints | int]  # of each vertex: (parts,), or one if it is given
+
+
 def posterior_of(
     network: "Network",
     query: int,
     codes: Mapping[int, int],
     numbers: Mapping[int, Floats],
-    largest: int = LARGEST_FACTOR,
+    largest: int = MOST_INFERENCE_NUMBERS,
 ) -> Posterior:
     """Return the distribution of the query given states and (rows,) numbers of other vertices."""
     needed = boundary(network, query, [*codes, *numbers])
@@ -101,28 +108,60 @@ def posterior_of(
     known = {vertex: code for vertex, code in codes.items() if vertex in vertices}
     given = {vertex: cells for vertex, cells in numbers.items() if vertex in vertices}
     states = network.states or ()
+    is_discrete = bool(states[query])
     order = [v for v in network.order if v in vertices and not states[v]]
-    kept = {parent for v in order for parent in network.split_parents(v)[0]} - known.keys()
-    if states[query]:
-        kept.add(query)
-    free = sorted(kept)
-    size = prod(len(states[v]) for v in free) * max(1, len(order)) ** 2
+    free = _free_vertices(network, query, order, known)
+    _check_size([len(states[v]) for v in free], len(order), largest)
+    parts = _parts_of(network, free, known)
+    asked = [*given] if is_discrete else [*given, query]
+    joint = _joint(network, order, parts, asked)
+    weights, means = _weighted(np.log(parts.probabilities), joint, _matrix(given))
+    nothing = np.zeros(len(parts.probabilities))
+    if is_discrete:
+        return Posterior(weights, np.asarray(parts.states[query]), means, nothing)
+    deviations = np.abs(joint.triangles[:, -1, -1])
+    return Posterior(weights, nothing.astype(np.int64), means, deviations)
+
+
+def _check_size(arities: Sequence[int], continuous: int, largest: int) -> None:
+    """Raise if the joint normals of all combinations of states take too many numbers."""
+    size = prod(arities) * max(1, continuous) ** 2
     if size > largest:
         raise TooLargeError(
             f"exact inference needs {size:,} numbers, at most {largest:,}; give more evidence"
         )
+
+
+def _free_vertices(
+    network: "Network", query: int, continuous: Sequence[int], known: Mapping[int, int]
+) -> list[int]:
+    """Return the discrete vertices whose states tell the parts from each other.
+
+    These are a discrete query and the parents of the continuous vertices whose state is not known.
+    """
+    free: set[int] = set()
+    for vertex in continuous:
+        discrete, _ = network.split_parents(vertex)
+        free.update(discrete)
+    free -= known.keys()
+    if (network.states or ())[query]:
+        free.add(query)
+    return sorted(free)
+
+
+def _matrix(given: Mapping[int, Floats]) -> Floats:
+    """Return the (vertices, rows) numbers that are given; one row if there are none."""
+    if not given:
+        return np.zeros((0, 1))
+    return np.array(list(given.values()))
+
+
+def _parts_of(network: "Network", free: Sequence[int], known: Mapping[int, int]) -> _Parts:
+    """Return the possible combinations of states of the free vertices, beside the known ones."""
     probabilities, combinations = _combinations(network, free, known)
-    chosen = {**{v: combinations[k] for k, v in enumerate(free)}, **known}
-    asked = [*given] if states[query] else [*given, query]
-    joint = _joint(network, order, chosen, asked, len(probabilities))
-    rows = max((len(cells) for cells in given.values()), default=1)
-    cells = np.array([given[v] for v in given]).reshape(len(given), rows)
-    weights, means = _weighted(np.log(probabilities), joint, cells)
-    deviations = np.zeros(len(probabilities))
-    if not states[query]:
-        deviations = np.abs(joint.triangles[:, -1, -1])
-    of_query = chosen[query] if states[query] else np.zeros(len(probabilities), np.int64)
-    return Posterior(weights, np.asarray(of_query), means, deviations)
+    states: dict[int, Ints | int] = dict(zip(free, combinations, strict=True))
+    states.update(known)
+    return _Parts(probabilities, states)
 
 
 def _combinations(
@@ -148,11 +187,11 @@ def _combinations(
 def _joint(
     network: "Network",
     order: Sequence[int],
-    chosen: Mapping[int, Ints | int],
+    mixture: _Parts,
     asked: Sequence[int],
-    parts: int,
 ) -> _Joint:
     """Return the joint normals of the vertices that are asked for."""
+    parts = len(mixture.probabilities)
     _, parameters = network.all_parameters
     place = {vertex: k for k, vertex in enumerate(order)}
     means = np.zeros((parts, len(order)))
@@ -167,7 +206,7 @@ def _joint(
             weights = np.tile(np.array(its.weights), (parts, 1))
             deviations = np.full(parts, its.deviation)
         else:
-            states = tuple(np.broadcast_to(chosen[parent], parts) for parent in discrete)
+            states = tuple(np.broadcast_to(mixture.states[parent], parts) for parent in discrete)
             intercepts = its.intercepts[states]
             weights = its.weights[states]
             deviations = its.deviations[states]
