@@ -45,7 +45,7 @@ from .knowledge import Allowed
 
 _LONGEST_RUN = 255  # rows whose sums fit into a byte
 
-LEVEL = np.dtype(
+COUNTS_LEVEL = np.dtype(
     [
         ("groups", np.int64),  # states of the set in the rows that still count
         ("others", np.int64),  # variables that may extend it
@@ -88,7 +88,7 @@ class Walk(NamedTuple):
     """Where the search is, and its memory; by number of members where the first axis is depth."""
 
     state: Ints  # (3,)
-    levels: Records  # (depths,) LEVEL
+    levels: Records  # (depths,) COUNTS_LEVEL
     rows: SmallInts  # (depths, rows) by state of the set, and by state of the child
     starts: SmallInts  # (depths, rows + 1) first row of each cell
     groups: SmallInts  # (depths, rows + 1) first cell of each state of the set
@@ -190,7 +190,7 @@ def _walk_of(child: Child, required: Ints, base: float) -> Walk:
         logs[1:] = counts * np.log(counts)
     walk = Walk(
         state=np.zeros(3, np.int64),
-        levels=np.zeros(depths, LEVEL),
+        levels=np.zeros(depths, COUNTS_LEVEL),
         rows=np.zeros((depths, rows), np.int32),
         starts=np.zeros((depths, rows + 1), np.int32),
         groups=np.zeros((depths, rows + 1), np.int32),

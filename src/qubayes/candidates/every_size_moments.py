@@ -37,7 +37,7 @@ from .child_search import (
 )
 from .knowledge import Allowed
 
-LEVEL = np.dtype(
+MOMENTS_LEVEL = np.dtype(
     [
         ("others", np.int64),  # variables that may extend the set: those of smaller numbers
         ("place", np.int64),  # the next of them
@@ -71,7 +71,7 @@ class Walk(NamedTuple):
     """Where the search is, and its memory; the first axis is the number of members."""
 
     state: Ints  # (3,)
-    levels: Records  # (depths,) LEVEL
+    levels: Records  # (depths,) MOMENTS_LEVEL
     masks: Words  # (depths, words)
     roots: Floats  # (depths, parents, parents) upper triangular
     own: Floats  # (depths, parents) the same of the child
@@ -112,7 +112,7 @@ def search_of(moments: Moments, rows: int, allowed: Allowed, known: KnownSets) -
     depths = min(child.most, m) + 2
     walk = Walk(
         state=np.zeros(3, np.int64),
-        levels=np.zeros(depths, LEVEL),
+        levels=np.zeros(depths, MOMENTS_LEVEL),
         masks=np.zeros((depths, words_of(n)), np.uint64),
         roots=np.zeros((depths, m, m)),
         own=np.zeros((depths, m)),

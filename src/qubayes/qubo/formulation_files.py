@@ -41,7 +41,7 @@ ORDER_PAIRS = "pairs.npy"
 TRIANGLES = "triangles.npy"
 COUPLED = "coupled.npy"
 UNIONS = "unions.npy"
-LARGEST_FACTOR = 1e100  # of a penalty, and the largest step
+LARGEST_PENALTY_FACTOR = 1e100  # of a penalty, and the largest step
 _ARRAY = re.compile(  # the header that numpy writes, which it would read as a Python expression
     rb"\x93NUMPY\x01\x00..\{'descr': '(?P<kind>[<|>a-z0-9]+)', 'fortran_order': False, "
     rb"'shape': \((?P<shape>[0-9]{1,15},(?: [0-9]{1,15})?)\), \} *\n",
@@ -203,7 +203,7 @@ def _settings(content: bytes) -> dict[str, Any]:
         raise FormatError(f"the scale is {shown(scale)}; give factors of {', '.join(KINDS)}")
     steps = [] if step is None else [step]
     for factor in (*scale.values(), *steps):
-        if type(factor) not in (int, float) or not 0.0 < factor <= LARGEST_FACTOR:
+        if type(factor) not in (int, float) or not 0.0 < factor <= LARGEST_PENALTY_FACTOR:
             raise FormatError(f"a scale or a step is {shown(factor)}; give a positive number")
     return settings
 

@@ -30,7 +30,7 @@ from .holding import hold
 from .order_walk import Pair
 
 PROVED = "proved"  # the kind of order bits
-TOLERANCE = 1e-9  # share of the score that rounding may cost, as in a certificate
+_PROOF_TOLERANCE = 1e-9  # share of the score that rounding may cost, as in a certificate
 ROUNDS = 2  # in each every cut chooses the pairs that hold its clusters, given those of the others
 
 
@@ -104,7 +104,7 @@ def prove_order(
     if certificate is None:
         return None
     parts = [_part_of(candidates, certificate, part) for part in certificate["parts"]]
-    allowance = TOLERANCE * max(1.0, abs(certificate["score"])) / max(1, len(parts))
+    allowance = _PROOF_TOLERANCE * max(1.0, abs(certificate["score"])) / max(1, len(parts))
     arcs = candidates.families.arcs()
     pairs: set[Pair] = set()
     proofs = []

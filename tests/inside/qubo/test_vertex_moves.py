@@ -8,8 +8,8 @@ from qubayes.candidates import example
 from qubayes.foundation.workers import Workers
 from qubayes.qubo import decode, encode_sets, energy, formulate
 from qubayes.qubo.samplers.vertex_moves import (
+    MOVES_PER_ROUND,
     REPLICAS,
-    ROUND,
     Ladder,
     Replicas,
     anneal_replicas,
@@ -119,11 +119,11 @@ def test_exchanges_keep_the_joint_distribution():
 @pytest.mark.parametrize(
     ("moves", "size"),
     [
-        (None, REPLICAS * ROUND),
+        (None, REPLICAS * MOVES_PER_ROUND),
         (0, REPLICAS),
         (100, REPLICAS),
         (4000, 80),
-        (10**9, REPLICAS * ROUND),
+        (10**9, REPLICAS * MOVES_PER_ROUND),
     ],
 )
 def test_rounds_are_shorter_if_few_moves_are_counted(moves, size):

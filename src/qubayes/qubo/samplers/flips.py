@@ -21,7 +21,7 @@ from ...machines.qubo import Qubo, qubo_from_couplers
 # least length of a stretch: consecutive columns of a row, added without looking at indices
 LONG = 8
 # In a descent, of the largest coefficient: smaller gains could be rounding errors, without end.
-LEAST_GAIN = 1e-12
+LEAST_DESCENT_GAIN = 1e-12
 POLL = 0.02  # seconds between two looks at the clock
 
 
@@ -228,7 +228,7 @@ def descend(model: FlipModel, bits: AnyArray) -> Bools:
     walk = walk_from(model.qubo, bits)
     parts = model.qubo.h, model.qubo.weights
     largest = max(np.abs(part).max(initial=0.0) for part in parts)
-    _descend(model.couplings, walk, LEAST_GAIN * float(largest))
+    _descend(model.couplings, walk, LEAST_DESCENT_GAIN * float(largest))
     return state_of(walk, model.qubo.bits)
 
 

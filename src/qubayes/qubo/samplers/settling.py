@@ -16,7 +16,7 @@ from ...foundation.random import BLOCK, Draws, draws_of, next_picks, next_waits
 from ...machines.qubo import Qubo
 from .flips import EXAMPLES, keep_best, state_of, walk_from
 
-LEAST_GAIN = 1e-9  # of the largest coefficient: smaller gains could be rounding errors
+LEAST_SETTLING_GAIN = 1e-9  # of the largest coefficient: smaller gains could be rounding errors
 MOST_FLIPS = 64  # reactions of a move; it is judged as it is then
 
 
@@ -45,7 +45,7 @@ class SettlingMoves:
         n = qubo.bits
         largest = max(np.abs(part).max(initial=0.0) for part in (qubo.h, qubo.weights))
         self.size = n
-        self._least = LEAST_GAIN * float(largest)
+        self._least = LEAST_SETTLING_GAIN * float(largest)
         self._rows = Rows(qubo.indptr.astype(np.int64), qubo.indices, qubo.weights)
         self._walk = walk_from(qubo, start, keep_best=True)
         self._draws = draws_of(seed)

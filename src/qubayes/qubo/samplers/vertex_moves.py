@@ -22,7 +22,7 @@ from ...search.orders.insertions import Ordered, OrderState, anneal_order, best_
 from ...search.orders.walks import OrderProblem, random_order
 
 REPLICAS = 8
-ROUND = 200  # moves of each replica between exchanges
+MOVES_PER_ROUND = 200  # moves of each replica between exchanges
 # Where moves are counted, a run of few moves has shorter rounds, at least this many.
 LEAST_ROUNDS = 50
 
@@ -97,8 +97,8 @@ class Replicas:
 def round_size(moves: int | None) -> int:
     """Return the moves of a round, of all replicas, if the run is to make this many (None: any)."""
     if moves is None:
-        return REPLICAS * ROUND
-    return max(REPLICAS, min(REPLICAS * ROUND, moves // LEAST_ROUNDS))
+        return REPLICAS * MOVES_PER_ROUND
+    return max(REPLICAS, min(REPLICAS * MOVES_PER_ROUND, moves // LEAST_ROUNDS))
 
 
 def anneal_replicas(

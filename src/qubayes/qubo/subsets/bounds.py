@@ -26,7 +26,7 @@ from .reductions import Core
 from .smallest_cover import CoverProgram, dual_bound, program_of
 
 # Steps of the relaxation between two rounds of cuts; the bound is then within 0.5 % of it.
-ROUND = 200
+STEPS_PER_ROUND = 200
 FINISH = 500  # steps at the end; within 0.1 %
 CHECK = 100  # steps between two evaluations of the bound
 RESTART = 1000  # steps after which an average is restarted in any case
@@ -34,9 +34,9 @@ RESTART = 1000  # steps after which an average is restarted in any case
 BALANCE = 0.1
 CLOSE = 1e-4  # a relative error at which to stop
 SIX = 6  # elements of the smallest cut
-MOST = 8  # elements of the largest cut
+CUT_ELEMENTS = 8  # elements of the largest cut
 # Those of the first six elements come first.
-TRIPLES = tuple(sorted(combinations(range(MOST), 3), key=lambda triple: triple[::-1]))
+TRIPLES = tuple(sorted(combinations(range(CUT_ELEMENTS), 3), key=lambda triple: triple[::-1]))
 
 
 def _triples_without(pair: tuple[int, int]) -> list[int]:
@@ -44,7 +44,7 @@ def _triples_without(pair: tuple[int, int]) -> list[int]:
     return [number for number, own in enumerate(TRIPLES) if set(own).isdisjoint(pair)]
 
 
-SIXES = np.array([_triples_without(pair) for pair in combinations(range(MOST), 2)])
+SIXES = np.array([_triples_without(pair) for pair in combinations(range(CUT_ELEMENTS), 2)])
 GROWN = 5000  # sets of elements that are grown at once
 CUTS = 2000  # a round, of each number of elements
 MOST_ELEMENTS = 256  # the cube of triples has 64 MB then
@@ -81,7 +81,7 @@ def relaxation_bound(
     random = np.random.default_rng(0)
     enough = size - 1 + 1e-6
     before = 0.0
-    advance(relaxation, ROUND, enough=enough)
+    advance(relaxation, STEPS_PER_ROUND, enough=enough)
     for _ in range(rounds if len(triples.column) >= SIX else 0):
         reach = relaxation.bound + 2 * (relaxation.bound - before)
         if relaxation.bound > enough or rounded_up(reach) == rounded_up(relaxation.bound):
@@ -93,7 +93,7 @@ def relaxation_bound(
         used = (relaxation.duals > 1e-6) | (np.arange(len(relaxation.duals)) < len(program.lower))
         relaxation.keep_rows(used)
         relaxation.extend(with_cuts(relaxation.program, triples, found))
-        advance(relaxation, ROUND, enough=enough)
+        advance(relaxation, STEPS_PER_ROUND, enough=enough)
     if rounded_up(relaxation.bound) < rounded_up(float(relaxation.values[: program.choices].sum())):
         advance(relaxation, FINISH, enough=enough)
     return min(size, rounded_up(relaxation.bound))
@@ -310,15 +310,15 @@ def violated_cuts(
     Grown from random triples, element by element, each time by the element that gives the largest
     violation."""
     count = min(GROWN, len(triples.rows))
-    grown = np.zeros((count, MOST), dtype=np.int32)
+    grown = np.zeros((count, CUT_ELEMENTS), dtype=np.int32)
     grown[:, :3] = triples.rows[random.choice(len(triples.rows), count, replace=False)]
-    loads = np.zeros((count, MOST + 1))
+    loads = np.zeros((count, CUT_ELEMENTS + 1))
     noise = random.uniform(0.0, 1e-3, len(triples.column))
     pool = GrowthPool(triples.itself, triples.column, np.append(values, 0.0), noise)
     grow_sets(pool, smallest_edge_covers(), grown, loads)
     needed = pairs_needed(triples.itself, grown)
     found = []
-    for size in range(SIX, min(MOST, len(triples.column)) + 1):
+    for size in range(SIX, min(CUT_ELEMENTS, len(triples.column)) + 1):
         excess = needed[size] - loads[:, size]
         violated = np.flatnonzero(excess > 0.02)
         sets, first = np.unique(np.sort(grown[violated, :size], axis=1), axis=0, return_index=True)
@@ -397,8 +397,10 @@ def pairs_needed(itself: SmallInts, sets: SmallInts) -> dict[int, Ints]:
     a, b, c = np.transpose(TRIPLES)
     present = itself[sets.T[a], sets.T[b], sets.T[c]] >= 0  # (triples, sets)
     packed = np.packbits(present[SIXES], axis=1, bitorder="little").astype(np.int32)
-    i, j = np.triu_indices(MOST, 1)
-    least = np.zeros((MOST, MOST, len(sets)), np.int64)  # of the six that are left without two
+    i, j = np.triu_indices(CUT_ELEMENTS, 1)
+    least = np.zeros(
+        (CUT_ELEMENTS, CUT_ELEMENTS, len(sets)), np.int64
+    )  # of the six that are left without two
     patterns = packed[:, 0] | packed[:, 1] << 8 | packed[:, 2] << 16  # (sixes, sets)
     least[i, j] = smallest_edge_covers()[patterns]
     least[j, i] = least[i, j]

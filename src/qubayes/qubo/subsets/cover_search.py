@@ -15,7 +15,7 @@ from ...foundation.random import below, random_stream
 from .instance import Incidence, pivot_table
 from .reductions import Core
 
-COVERED = np.iinfo(np.int64).min  # the sign bit of a pivot word
+COVERED_BIT = np.iinfo(np.int64).min  # the sign bit of a pivot word
 MAX_INT = np.iinfo(np.int64).max
 PLACES = np.zeros(67, dtype=np.int64)  # 2^p mod 67 differs for p < 66: the place of a lone bit
 PLACES[[pow(2, p, 67) for p in range(63)]] = np.arange(63)
@@ -154,7 +154,7 @@ def _pivots(walk: CoverWalk, row: int, state: int) -> int:
             keep &= 1 << p if replaceable else 1 << p | mates
         elif walk.partners[first + p] & (state | 1 << p):
             word |= 1 << p
-    return keep | COVERED if covered else word
+    return keep | COVERED_BIT if covered else word
 
 
 @inner

@@ -23,7 +23,7 @@ from .reductions import Core
 
 NO_LIMIT = 2**31 - 1
 MOST_COLUMNS = 62  # columns of branch and bound, where a set of columns is a word
-COVERED = -1  # in place of a row: all rows of the node are covered
+ALL_COVERED = -1  # in place of a row: all rows of the node are covered
 FATHOMED = -2  # in place of a row: no cover below the node is smaller than the best
 
 
@@ -231,7 +231,7 @@ def _branch(rows: RowRepresentations, tree: OpenNodes, nodes: int) -> bool:
     for _ in range(nodes):
         top -= 1
         row = _row_to_branch_on(rows, tree, top)
-        if row == COVERED:
+        if row == ALL_COVERED:
             tree.best[0] = tree.chosen[top]
             tree.best[1] = tree.spent[top]
         if row >= 0:
@@ -263,13 +263,13 @@ def _add_children(rows: RowRepresentations, tree: OpenNodes, row: int, top: int)
 
 @inner
 def _row_to_branch_on(rows: RowRepresentations, tree: OpenNodes, top: int) -> int:
-    """Return an uncovered row with the fewest representations, or COVERED or FATHOMED."""
+    """Return an uncovered row with the fewest representations, or ALL_COVERED or FATHOMED."""
     chosen = tree.chosen[top]
     barred = tree.barred[top]
     allowed = tree.best[1] - 1 - tree.spent[top]
     used = 0
     needed = 0
-    best = COVERED
+    best = ALL_COVERED
     fewest = len(rows.columns) + 1
     for row in range(len(rows.start) - 1):
         reach, cheapest, count = _choices_of(rows, row, chosen, barred, allowed)

@@ -31,8 +31,8 @@ from ...foundation.jit import inlined, inner, kernel
 from ...foundation.random import below, random_stream, uniform
 from ...foundation.words import lowest_bit
 
-MOST = 4  # vertices of a block
-_CLASSES = 1 << MOST
+BLOCK_VERTICES = 4  # vertices of a block
+_CLASSES = 1 << BLOCK_VERTICES
 _NEGLIGIBLE = -20.7  # logarithm of 1e-9
 _SAFE = 1e-200  # weights above this may be divided by
 _ROUNDING = 1e-13  # a difference of sums below this share of them is rounding
@@ -66,21 +66,21 @@ class Scratch(NamedTuple):
     marks: Ints  # (n + 1,) bits of the block members that each vertex descends from
     touched: Ints  # (n + 1,) vertices with marks; the last one is their number
     stack: Ints  # (n + 1,)
-    block: Ints  # (MOST,)
-    found: SmallInts  # (MOST, longest list) sets that may be drawn
-    hits: AnyArray  # (MOST, longest list) uint8: which members each of them hits
-    weights: Floats  # (MOST, longest list) relative to the first set that hits the same
-    many: Ints  # (MOST,) number of these sets
-    firsts: Floats  # (MOST, classes) score of the first set that hits exactly these
+    block: Ints  # (BLOCK_VERTICES,)
+    found: SmallInts  # (BLOCK_VERTICES, longest list) sets that may be drawn
+    hits: AnyArray  # (BLOCK_VERTICES, longest list) uint8: which members each of them hits
+    weights: Floats  # (BLOCK_VERTICES, longest list) relative to the first set that hits the same
+    many: Ints  # (BLOCK_VERTICES,) number of these sets
+    firsts: Floats  # (BLOCK_VERTICES, classes) score of the first set that hits exactly these
     of_first: Floats  # (classes,) its weight in the table
-    sums: Floats  # (MOST, classes) sum of the weights of the sets that hit exactly these
-    tops: Floats  # (MOST, classes) largest score of a set that hits some of these
-    inside: Floats  # (MOST, classes) A_k(U) / exp(top)
+    sums: Floats  # (BLOCK_VERTICES, classes) sum of the weights of the sets that hit exactly these
+    tops: Floats  # (BLOCK_VERTICES, classes) largest score of a set that hits some of these
+    inside: Floats  # (BLOCK_VERTICES, classes) A_k(U) / exp(top)
     potential: Floats  # (classes,)
     rest: Floats  # (classes, classes) F(U, T) / exp(potential of U)
     scales: Floats  # (classes, classes) by U and the next layer
-    gains: Floats  # (MOST,)
-    placed: Ints  # (2, MOST) what is placed before each member, and its last layer
+    gains: Floats  # (BLOCK_VERTICES,)
+    placed: Ints  # (2, BLOCK_VERTICES) what is placed before each member, and its last layer
 
 
 def new_state(table: Table, choice: Ints, seed: np.random.SeedSequence) -> State:
@@ -108,21 +108,21 @@ def new_scratch(table: Table) -> Scratch:
         np.zeros(n + 1, np.int64),
         np.zeros(n + 1, np.int64),
         np.zeros(n + 1, np.int64),
-        np.zeros(MOST, np.int64),
-        np.zeros((MOST, longest), np.int32),
-        np.zeros((MOST, longest), np.uint8),
-        np.zeros((MOST, longest)),
-        np.zeros(MOST, np.int64),
-        np.zeros((MOST, _CLASSES)),
+        np.zeros(BLOCK_VERTICES, np.int64),
+        np.zeros((BLOCK_VERTICES, longest), np.int32),
+        np.zeros((BLOCK_VERTICES, longest), np.uint8),
+        np.zeros((BLOCK_VERTICES, longest)),
+        np.zeros(BLOCK_VERTICES, np.int64),
+        np.zeros((BLOCK_VERTICES, _CLASSES)),
         np.zeros(_CLASSES),
-        np.zeros((MOST, _CLASSES)),
-        np.zeros((MOST, _CLASSES)),
-        np.zeros((MOST, _CLASSES)),
+        np.zeros((BLOCK_VERTICES, _CLASSES)),
+        np.zeros((BLOCK_VERTICES, _CLASSES)),
+        np.zeros((BLOCK_VERTICES, _CLASSES)),
         np.zeros(_CLASSES),
         np.zeros((_CLASSES, _CLASSES)),
         np.zeros((_CLASSES, _CLASSES)),
-        np.zeros(MOST),
-        np.zeros((2, MOST), np.int64),
+        np.zeros(BLOCK_VERTICES),
+        np.zeros((2, BLOCK_VERTICES), np.int64),
     )
 
 
