@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -355,6 +355,26 @@ def formulate(
         subsets = cover(candidates, workers=workers)
     _check_penalty(penalty)
     _check_memory(subsets)
+    _check_scores(order, union_scores, coefficients)
+    began = time.perf_counter()
+    choice = _choose_order(order, candidates, subsets, demand or Demand(), workers, on_progress)
+    chosen = time.perf_counter()
+    problem = AssemblyInput(
+        candidates, subsets, choice.bits, penalty, coefficients.scale, union_scores
+    )
+    made = _assembled_with(coefficients, problem, workers)
+    return replace(
+        made,
+        order_kind=order,
+        order_status=choice.status,
+        order_seconds=chosen - began,
+        seconds=time.perf_counter() - chosen,
+        certificate=choice.certificate,
+    )
+
+
+def _check_scores(order: str, union_scores: UnionScores | None, coefficients: Coefficients) -> None:
+    """Raise if the scores of unions or the coefficients exclude another setting."""
     rounds = coefficients.digits is not None or coefficients.bits is not None
     if union_scores is not None and rounds:
         raise SettingError("given scores of unions and rounded coefficients; give one of them")
@@ -363,32 +383,38 @@ def formulate(
         raise SettingError(
             f"order = {PROVED!r} is a proof about the scores of candidate sets; leave out {other}"
         )
-    began = time.perf_counter()
-    status = PROVED_ORDER
-    demand = demand or Demand()
-    proof = None
-    if order in DEMAND:
+
+
+class _OrderChoice(NamedTuple):
+    """The order bits, and what is known of them."""
+
+    bits: OrderBits
+    status: OrderStatus
+    certificate: Mapping[str, Any] | None = None
+
+
+def _choose_order(
+    kind: str,
+    candidates: Candidates,
+    subsets: Subsets,
+    demand: Demand,
+    workers: Workers,
+    on_progress: OnProgress,
+) -> _OrderChoice:
+    """Return the order bits of this kind."""
+    if kind in DEMAND:
         relative = relate(candidates, subsets)
-        pairs, status = order_on_demand(relative, demand, workers, on_progress)
-    elif order == PROVED:
-        pairs, proof = _proved_order(candidates, subsets, demand, workers)
-        status = replace(PROVED_ORDER, certified=proof is not None)
-    elif order in ORDERS:
-        pairs = choose_order(candidates, order)
-    else:
-        orders = ", ".join((*ORDERS, *DEMAND, PROVED))
-        raise SettingError(f"order = {order!r}; choose one of {orders}")
-    chosen = time.perf_counter()
-    problem = AssemblyInput(candidates, subsets, pairs, penalty, coefficients.scale, union_scores)
-    made = _assembled_with(coefficients, problem, workers)
-    return replace(
-        made,
-        order_kind=order,
-        order_status=status,
-        order_seconds=chosen - began,
-        seconds=time.perf_counter() - chosen,
-        certificate=proof.certificate if proof else None,
-    )
+        bits, status = order_on_demand(relative, demand, workers, on_progress)
+        return _OrderChoice(bits, status)
+    if kind == PROVED:
+        bits, proof = _proved_order(candidates, subsets, demand, workers)
+        if proof is None:
+            return _OrderChoice(bits, replace(PROVED_ORDER, certified=False))
+        return _OrderChoice(bits, replace(PROVED_ORDER, certified=True), proof.certificate)
+    if kind in ORDERS:
+        return _OrderChoice(choose_order(candidates, kind), PROVED_ORDER)
+    orders = ", ".join((*ORDERS, *DEMAND, PROVED))
+    raise SettingError(f"order = {kind!r}; choose one of {orders}")
 
 
 def _proved_order(
