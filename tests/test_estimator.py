@@ -81,7 +81,7 @@ def test_samples_are_rows_of_the_network():
 def test_unfitted_and_wrong_input():
     with pytest.raises(NotFittedError):
         BayesianNetworkEstimator().score(TABLE)
-    with pytest.raises(DataError, match=r"NaN or infinities; .*missing='drop'"):
+    with pytest.raises(DataError, match=r"NaN or infinities; .*missing='impute'.*missing='drop'"):
         BayesianNetworkEstimator().fit(TABLE + np.nan)
     with pytest.raises(DataError, match="shape"):
         BayesianNetworkEstimator().fit(TABLE[0])

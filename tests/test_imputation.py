@@ -169,3 +169,34 @@ def test_the_estimator_takes_missing_cells():
         fitted.score(frame)
     with pytest.raises(DataError, match="missing="):
         qubayes.BayesianNetworkEstimator().fit(np.array([[0.0, np.nan], [1.0, 2.0]]))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"max_parents": "all"}, {"max_parents": "all", "completions": 2, "score": "bic"}],
+)
+def test_sets_of_every_size_are_refused_before_cells_are_filled(arguments):
+    stages = []
+    with pytest.raises(SettingError, match="max_parents='all' is for tables without missing cells"):
+        learn(chain_with_gaps(100), **arguments, on_progress=stages.append)
+    assert stages == []
+
+
+def test_sets_of_every_size_are_searched_where_there_is_one_completed_table():
+    dataset = numbers_with_gaps()
+    numbers = replace(dataset, missing=MissingCells(dataset.missing.mask, "impute"))
+    states = chain_with_gaps(100)
+    for table in (numbers, states):
+        found = learn(table, "all", completions=1, impute_rounds=1)
+        assert found.candidates.stamp.every_size == table.n and found.solution.proved
+        assert found.dataset.missing.treatment == "filled"
+    assert learn(numbers, "all", completions=2, impute_rounds=1).solution.proved
+
+
+def test_the_estimator_does_what_its_error_for_nan_advises():
+    values = np.random.default_rng(0).integers(0, 2, (60, 3)).astype(float)
+    values[3, 1] = np.nan
+    with pytest.raises(DataError, match="missing='impute' draws them from the network"):
+        qubayes.BayesianNetworkEstimator(1).fit(values)
+    fitted = qubayes.BayesianNetworkEstimator(1, missing="impute", completions=2, impute_rounds=1)
+    assert fitted.fit(values).result_.completions.samples == 2

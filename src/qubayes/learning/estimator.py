@@ -348,9 +348,9 @@ def _table(X: Any, reading: ReadSettings | None) -> Any:
     holes = isinstance(X, np.ndarray) and X.dtype.kind == "f" and not np.isfinite(X).all()
     if reading is None and holes:
         raise DataError(
-            "an array with NaN or infinities; leave out their rows, or say what to do with "
-            "missing values:"
-            " missing='drop'"
+            "an array with NaN or infinities; replace infinities, and say what to do with missing"
+            " values: missing='impute' draws them from the network, missing='drop' leaves out"
+            " their rows"
         )
     return X
 

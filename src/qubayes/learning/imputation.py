@@ -68,6 +68,12 @@ class Imputation:
         self._done = 0
         self._rows = self._with("rows")
 
+    @property
+    def outline(self) -> Dataset:
+        """The table as it will be completed, without the values of the missing cells."""
+        filled = self._with("filled")
+        return joined([filled] * self.settings.completions) if self._is_discrete else filled
+
     def run(self) -> Dataset:
         """Return the completed table; of states, it holds several completions."""
         score = self.settings.chosen_score

@@ -249,6 +249,11 @@ class _Pipeline:
         stage = Imputation(
             dataset, self.settings, self.workers, self.interrupt, self.on_progress, most
         )
+        if self.settings.search.every_size:
+            # loaded here: few runs need it
+            from ..candidates.every_size import check_bounds
+
+            check_bounds(stage.outline, self.settings.chosen_score)
         inputs = {"data": dataset.checksum, "settings": facts(self.settings)}
         with self._timed("missing cells"):
             found = self.folder.kept(
