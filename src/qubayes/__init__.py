@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from .candidates.identify import identify
     from .data import Dataset, ReadSettings
+    from .data.example_tables import example
     from .data.read import read
     from .foundation.workers import Workers
     from .learning import Confidence, Judgement, Learned, LearnSettings, bootstrap, plan
@@ -77,7 +78,7 @@ _HOMES = {
         "write_candidates",
     ),
     "foundation.workers": ("Workers",),
-    "data": ("Dataset", "ReadSettings", "read"),
+    "data": ("Dataset", "ReadSettings", "example", "read"),
     "qubo": ("Formulation", "decode", "formulate"),
     "learning": (
         "Confidence",
@@ -146,6 +147,7 @@ __all__ = [
     "cover",
     "cpdag",
     "decode",
+    "example",
     "fit",
     "formulate",
     "identify",

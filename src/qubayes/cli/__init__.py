@@ -9,7 +9,7 @@ import typer
 
 from .. import __version__
 from ..foundation.errors import flags_in_messages
-from .learn_commands import candidates, learn, plan
+from .learn_commands import candidates, example, learn, plan
 from .network_commands import (
     compare,
     convert,
@@ -66,7 +66,7 @@ def common(
 
 # the groups that `qubayes --help` shows
 _GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Learn": (learn, plan),
+    "Learn": (learn, plan, example),
     "Networks": (query, feature, score, judge, fit, compare, convert, draw, sample),
     "Steps of learn": (candidates, presolve, solve, check),
     "QUBO": (formulate, subsets, decode, embed, quadratize),

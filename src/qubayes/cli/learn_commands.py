@@ -1,11 +1,13 @@
-"""Commands that start from data: `learn`, `candidates`, and `plan` (seconds and memory)."""
+"""Commands that start from data: `learn`, `candidates`, `plan` (seconds, memory), `example`."""
 
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..foundation.summary import aligned, counted
 from ..settings import (
     Ess,
     LearnSettings,
@@ -198,3 +200,53 @@ def plan(
             f"no search fits in {seconds:g} s and {bytes_of(memory) / 1e9:g} GB; "
             "give more, or forbid edges with --knowledge"
         )
+
+
+def example(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A sample table. Default: list their names.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write the table: .csv, .tsv, .dat or .parquet. Default: to stdout.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a sample table to try other commands on, or list the sample tables.
+
+    For example, qubayes example alarm -o alarm.csv, then qubayes learn alarm.csv.
+    """
+    from ..data import EXAMPLES, write, write_rows
+    from ..data import example as sample_table
+    from ..foundation.errors import SettingError
+
+    if name is None:
+        if output is not None:
+            raise SettingError(
+                "-o was given without the name of a sample table; `qubayes example` lists the names"
+            )
+        if as_json:
+            print_json({"examples": EXAMPLES})
+        else:
+            say("\n".join(aligned(list(EXAMPLES.items()))))
+        return
+    if as_json and output is None:
+        raise SettingError(
+            "--json and the rows would both go to stdout; name a file for the rows with -o"
+        )
+    dataset = sample_table(name)
+    if output is None:
+        write_rows(dataset, sys.stdout)
+        return
+    write(dataset, output)
+    if as_json:
+        facts = {"n": dataset.n, "rows": dataset.rows, "output": str(output)}
+        print_json({**facts, "checksum": dataset.checksum})
+    else:
+        say(f"{counted(dataset.rows, 'row')} of {counted(dataset.n, 'variable')}")
+        print_written({output: "table"})
