@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf
 from os import PathLike
 from pathlib import Path
@@ -47,7 +48,7 @@ from ..foundation.progress import (
 from ..foundation.settings import facts
 from ..foundation.stop import Interrupt, Stop, TimeLimit
 from ..foundation.workers import Workers
-from ..network import Network, check_network_path, fit
+from ..network import Network, check_network_path, fit, read_network, write_network
 from ..scores import LocalScore, Score, ScoreFunction
 from ..search import Limits, Solution, solve, solver_named
 from ..search.exact import Alternatives, alternatives
@@ -474,6 +475,8 @@ class _Pipeline:
         name = self.settings.solver_name
         solver = self.settings.solver_with_settings
         left = self.limits_left
+        kept = self.best_so_far
+        keep = None if kept is None else partial(write_network, path=kept)
         inputs = {
             **self.inputs,
             "solver": {"name": name, **facts(solver)},
@@ -488,6 +491,7 @@ class _Pipeline:
                 start=self.earlier_network(problem),
                 workers=self.workers,
                 on_progress=self.on_progress,
+                on_network=keep,
                 interrupt=self.interrupt,
             )
 
@@ -499,6 +503,8 @@ class _Pipeline:
             if found.interrupted:
                 self.folder.forget("solution.json")
             self.folder.note(SEARCH_INPUTS, self.inputs)
+            if kept is not None:
+                kept.unlink(missing_ok=True)
         self.on_progress(Progress(name, 1.0, 1.0, f"score {found.score:,.3f}"))
         return self.with_first(found)
 
@@ -592,21 +598,27 @@ class _Pipeline:
             return search.run(candidates, solution)
 
     def earlier_network(self, problem: "Candidates | Formulation") -> Network | None:
-        """Return the network to begin with: the first, or one of an earlier search in this folder.
+        """Return the network to begin with: one of an earlier search in this folder, or the first.
 
-        None where moves and seed alone must decide."""
-        if self.first is not None:
-            return self.first.network
-        place = self.folder.file("solution.json")
-        if (
-            place is None
-            or self.settings.moves is not None
-            or not self.folder.noted(SEARCH_INPUTS, self.inputs)
-        ):
-            return None
+        Where moves and seed alone must decide, only the first."""
+        first = None if self.first is None else self.first.network
+        if self.best_so_far is None:
+            return first
         with suppress(QubayesError):  # damaged or absent
+            return read_network(self.best_so_far)
+        place = self.folder.file("solution.json")
+        if place is None or not self.folder.noted(SEARCH_INPUTS, self.inputs):
+            return first
+        with suppress(QubayesError):
             return read_solution(place, problem).network
-        return None
+        return first
+
+    @property
+    def best_so_far(self) -> Path | None:
+        """The file for the best network of the solver at work; None if none is kept."""
+        if self.settings.moves is not None:
+            return None
+        return self.folder.file(f"solution-{key_of(self.inputs)[:12]}.json")
 
     def find_confidence(self, dataset: Dataset) -> Confidence | None:
         settings = self.settings

@@ -32,8 +32,10 @@ from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.settings import check_types, is_number, is_whole
 from ..foundation.stop import Criterion, Interrupt, Reason, Stop, TimeLimit
 from ..foundation.workers import Workers
+from ..network import Network
 
 REPORT_EVERY = 0.1  # seconds
+HAND_ON_EVERY = 1.0  # seconds between two networks for `on_network`
 MOST_MOVES = 2**53  # a count that doubles and 64-bit integers hold exactly
 GROUP = "qubayes.solvers"
 SOLVERS = {
@@ -231,6 +233,7 @@ class Run:
         on_progress: OnProgress = silent,
         name: str = "solver",
         interrupt: Interrupt | None = None,
+        on_network: Callable[[Network], None] | None = None,  # gets the best, once a second at most
     ) -> None:
         self.candidates = candidates
         self.limits = limits
@@ -249,6 +252,9 @@ class Run:
         self._name = name
         self._on_progress = on_progress
         self._reported = 0.0  # seconds of the clock
+        self._on_network = on_network
+        self._handed_on: Ints | None = None  # the choice that `on_network` has
+        self._next_hand_on = 0.0  # seconds of the clock
         self._lock = threading.Lock()
 
     @property
@@ -302,7 +308,20 @@ class Run:
                 return False
             self.choice, self.score = frozen(np.array(choice, np.int64)), score
             self.trace.append((self.elapsed, score))
-            return True
+        self._hand_on()
+        return True
+
+    def _hand_on(self) -> None:
+        """Give `on_network` the best network, if it is a new one and the time has come."""
+        if self._on_network is None:
+            return
+        with self._lock:
+            choice, now = self.choice, self.elapsed
+            if choice is self._handed_on or now < self._next_hand_on:
+                return
+            self._handed_on = choice
+            self._next_hand_on = now + HAND_ON_EVERY
+        self._on_network(Network(self.candidates.names, self.candidates.parents_at(choice)))
 
     def tighten(self, bound: float) -> None:
         """Record that no network scores more than this."""
@@ -325,6 +344,7 @@ class Run:
         if now - self._reported < REPORT_EVERY:
             return
         self._reported = now
+        self._hand_on()
         if done is None or total is None:
             done, total = (now, self.limits.seconds) if self.limits.seconds else (0.0, 1.0)
         note = note or f"score {self.score:,.3f}"

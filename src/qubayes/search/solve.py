@@ -3,7 +3,7 @@
 import json
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -333,6 +333,7 @@ def solve(
     bound_seconds: float = 0.0,
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
+    on_network: Callable[[Network], None] | None = None,
     interrupt: Interrupt | None = None,
 ) -> Solution:
     """Return the best network that the solver finds within the limits, from `start` if it is given.
@@ -345,8 +346,9 @@ def solve(
     Solvers of the QUBO (`digital`, `sa`, `dimod`) need a formulation; the others take it or the
     candidates alone. All run on threads of this process. With a formulation the result has its
     bits, and their energy is checked to be -score. A search that is interrupted, by Ctrl-C or by
-    `interrupt.press()` from another thread, returns the best network so far. Kernels are compiled,
-    and packages and files loaded, before the time limit begins.
+    `interrupt.press()` from another thread, returns the best network so far. `on_network` gets the
+    best network so far, the first one too, about once a second where it is a new one. Kernels are
+    compiled, and packages and files loaded, before the time limit begins.
 
     >>> from qubayes.candidates import example
     >>> best = solve(example(), "exact")
@@ -374,7 +376,16 @@ def solve(
         if found.interrupted:
             interrupt.press()
     first = _start(candidates, start)
-    run = Run(candidates, limits, workers or Workers(), first, on_progress, chosen.name, interrupt)
+    run = Run(
+        candidates,
+        limits,
+        workers or Workers(),
+        first,
+        on_progress,
+        chosen.name,
+        interrupt,
+        on_network,
+    )
     run.tighten(bound)
     ending = _search(chosen, problem, run)
     found = solution_of(
