@@ -34,7 +34,7 @@ BAD = {
     "missing values": ("a,b\n1,2\n,2\n", [], ["'a'", "--missing"]),
     "continuous": (
         "a,b\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(1, 99)),
-        [],
+        ["--numbers", "error"],
         ["'a'", "--bins"],
     ),
     "m below 0": (GOOD, ["-m", "-1"], ["-1 parents", "0 and more"]),
