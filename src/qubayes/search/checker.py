@@ -181,7 +181,6 @@ def check(scores_path: str, certificate_path: str) -> Verdict:
 def check_parts(scores: Scores, certificate: dict[str, Any]) -> Verdict:
     """Return what was checked: the network, then each part."""
     check_form(certificate)
-    scale = certificate["scale"]
     parts = certificate["parts"]
     chosen = {name: frozenset(members) for name, members in certificate["network"].items()}
     total = network_score(scores, chosen)
@@ -189,22 +188,28 @@ def check_parts(scores: Scores, certificate: dict[str, Any]) -> Verdict:
     check_score(certificate["score"], total, allowance)
     top = {name: max(sets.values()) for name, sets in scores.items()}
     unit = lcm(*(value.denominator for sets in scores.values() for value in sets.values()))
-    lost = {name: int((top[name] - scores[name][chosen[name]]) * unit) << scale for name in scores}
+    fine = unit << certificate["scale"]
+    lost = {name: int((top[name] - scores[name][chosen[name]]) * fine) for name in scores}
     # One tolerance in all: what variables in no part lose comes first, the parts share the rest.
     free = scores.keys() - placed_in(parts)
-    tolerance = int(allowance * (unit << scale)) - sum(lost[name] for name in free)
+    tolerance = int(allowance * fine) - sum(lost[name] for name in free)
     if tolerance < 0:
         name = max(free, key=lambda name: lost[name])
         raise RefusedError(f"{name} is in no part, but does not have its best parent set")
     counts: Counter[str] = Counter()
     for number, part in enumerate(parts, 1):
         vertices = part["vertices"]
-        losses = [losses_of(scores[name], top[name], vertices, unit << scale) for name in vertices]
+        losses = [losses_of(scores[name], top[name], vertices, fine) for name in vertices]
         goal = sum(lost[name] for name in vertices) - tolerance // len(parts)
         counts += prove(part, losses, goal, unit, f"part {number}")
-    order = order_of(certificate, scores)
-    facts = counts["cuts"], counts["states"], counts["nodes"], order
-    return Verdict(float(total), len(parts), *facts)
+    return Verdict(
+        float(total),
+        len(parts),
+        counts["cuts"],
+        counts["states"],
+        counts["nodes"],
+        order_of(certificate, scores),
+    )
 
 
 def check_form(certificate: dict[str, Any]) -> None:
@@ -345,15 +350,23 @@ def is_held(cluster: int, leaving: Any, parents: list[int], beside: list[int]) -
     for v in leaving:
         before = into.pop(v)
         after = sum(1 << w for w in into if into[w] >> v & 1)
-        if before and after and (before | after).bit_count() > 1:
-            if (before | after) & ~beside[v]:
-                return False
-            if any(after & ~beside[p] & ~(1 << p) for p in into if before >> p & 1):
-                return False
+        if not may_leave(v, before, after, beside):
+            return False
         for w in into:
             through = before & ~(1 << w) if after >> w & 1 else 0
             into[w] = (into[w] | through) & ~(1 << v)
     return True
+
+
+def may_leave(v: int, before: int, after: int, beside: list[int]) -> bool:
+    """Return whether order bits join v, its predecessors and its successors as leaving needs."""
+    near = before | after
+    if not before or not after or near.bit_count() == 1:
+        return True
+    if near & ~beside[v]:
+        return False
+    joined = [beside[p] | 1 << p for p in range(len(beside)) if before >> p & 1]
+    return not any(after & ~others for others in joined)
 
 
 def on_cycles(into: dict[int, int]) -> dict[int, int]:
