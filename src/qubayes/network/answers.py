@@ -175,6 +175,28 @@ def _mixed_predictions(network: "Network", data: Any, query: int) -> Floats:
     """Return (rows, states) the probabilities of the query, or (rows, 1) its mean.
 
     Rows with the same states and the same missing cells are computed together."""
+    states = len(network.all_parameters[0][query])
+    codes, numbers = _mixed_evidence(network, data, query)
+    rows = len(next(iter({**codes, **numbers}.values())))
+    found = np.empty((rows, max(1, states)))
+    present = [np.isnan(cells) for cells in numbers.values()]
+    patterns, which = np.unique(
+        np.array([*codes.values(), *present], np.int64), axis=1, return_inverse=True
+    )
+    for number, pattern in enumerate(patterns.T.tolist()):
+        here = which.reshape(-1) == number
+        seen = {v: code for v, code in zip(codes, pattern, strict=False) if code >= 0}
+        lacking = dict(zip(numbers, pattern[len(codes) :], strict=True))
+        cells = {v: its[here] for v, its in numbers.items() if not lacking[v]}
+        posterior = posterior_of(network, query, seen, cells)
+        found[here] = _answer(posterior, states)
+    return found
+
+
+def _mixed_evidence(
+    network: "Network", data: Any, query: int
+) -> tuple[dict[int, AnyArray], dict[int, Floats]]:
+    """Return the states and the numbers that the data give for vertices other than the query."""
     states, _ = network.all_parameters
     name = network.names[query]
     codes = {
@@ -187,20 +209,7 @@ def _mixed_predictions(network: "Network", data: Any, query: int) -> Floats:
         network.index(other): its for other, its in read_number_evidence(data, continuous).items()
     }
     _check_some(network, {**codes, **numbers}, name)
-    rows = len(next(iter({**codes, **numbers}.values())))
-    found = np.empty((rows, max(1, len(states[query]))))
-    present = [np.isnan(cells) for cells in numbers.values()]
-    patterns, which = np.unique(
-        np.array([*codes.values(), *present], np.int64), axis=1, return_inverse=True
-    )
-    for number, pattern in enumerate(patterns.T.tolist()):
-        here = which.reshape(-1) == number
-        seen = {v: code for v, code in zip(codes, pattern, strict=False) if code >= 0}
-        lacking = dict(zip(numbers, pattern[len(codes) :], strict=True))
-        cells = {v: its[here] for v, its in numbers.items() if not lacking[v]}
-        posterior = posterior_of(network, query, seen, cells)
-        found[here] = _answer(posterior, len(states[query]))
-    return found
+    return codes, numbers
 
 
 def _answer(posterior: Posterior, states: int) -> Floats:

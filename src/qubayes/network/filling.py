@@ -149,6 +149,26 @@ def draw_numbers(network: Network, dataset: Dataset, random: np.random.Generator
     return with_numbers(dataset, cells)
 
 
+class _Noises(NamedTuple):
+    """The noise of each variable: a row of `noises` times all variables, less the intercept."""
+
+    noises: Floats  # (n, n)
+    intercepts: Floats  # (n,)
+    precisions: Floats  # (n,) inverse variances
+
+
+def _noises_of(network: Network) -> _Noises:
+    """Return the noises of a network of numbers."""
+    noises = np.eye(network.n)
+    intercepts = np.zeros(network.n)
+    precisions = np.zeros(network.n)
+    for variable, linear in enumerate(network.linears):
+        noises[variable, list(network.parents[variable])] = -np.array(linear.weights)
+        intercepts[variable] = linear.intercept
+        precisions[variable] = linear.deviation**-2
+    return _Noises(noises, intercepts, precisions)
+
+
 def _conditionals(network: Network, dataset: Dataset) -> Iterator[_Conditional]:
     """Yield the distributions of missing cells, for blocks of rows."""
     assert dataset.missing is not None
@@ -156,14 +176,7 @@ def _conditionals(network: Network, dataset: Dataset) -> Iterator[_Conditional]:
     mask = dataset.missing.mask.T
     cells = np.array([dataset.numbers[name] for name in dataset.names]).T
     known = np.where(mask, 0.0, cells)
-    # of each variable: what its noise is of the others, its intercept, its inverse variance
-    noises = np.eye(n)
-    intercepts = np.zeros(n)
-    precisions = np.zeros(n)
-    for variable, linear in enumerate(network.linears):
-        noises[variable, list(network.parents[variable])] = -np.array(linear.weights)
-        intercepts[variable] = linear.intercept
-        precisions[variable] = linear.deviation**-2
+    model = _noises_of(network)
     counts: Bools = np.ones_like(mask)
     if dataset.interventions is not None:  # where a variable was set, it is no noise of others
         counts = ~dataset.interventions.T | mask
@@ -171,9 +184,9 @@ def _conditionals(network: Network, dataset: Dataset) -> Iterator[_Conditional]:
     for start in range(0, dataset.rows, step):
         rows = slice(start, start + step)
         lacks = mask[rows]
-        weights = counts[rows] * precisions
-        precision = (noises.T * weights[:, None, :]) @ noises
-        linear_part = (weights * intercepts) @ noises
+        weights = counts[rows] * model.precisions
+        precision = (model.noises.T * weights[:, None, :]) @ model.noises
+        linear_part = (weights * model.intercepts) @ model.noises
         linear_part -= (precision @ known[rows, :, None])[:, :, 0]
         both = lacks[:, :, None] & lacks[:, None, :]
         matrix = np.where(both, precision, np.eye(n))
