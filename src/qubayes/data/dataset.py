@@ -428,14 +428,18 @@ def write_rows(dataset: Dataset, file: IO[Any], separator: str = ",") -> None:
         np.array([field(state) for state in states], dtype=object) for states in dataset.states
     ]
     for start in range(0, dataset.rows, _BLOCK):
-        block = dataset.codes[:, start : start + _BLOCK]
-        columns = []
-        for v, (name, texts, codes) in enumerate(zip(dataset.names, fields, block, strict=True)):
-            if name in dataset.numbers:
-                cells = [*map(repr, dataset.numbers[name][start : start + _BLOCK].tolist())]
-            else:
-                cells = texts[codes].tolist()
-            for row in np.flatnonzero(dataset.lacking(v)[start : start + _BLOCK]).tolist():
-                cells[row] = ""
-            columns.append(cells)
+        rows = slice(start, start + _BLOCK)
+        columns = [_texts(dataset, v, rows, fields[v]) for v in range(dataset.n)]
         file.write("".join(separator.join(row) + "\n" for row in zip(*columns, strict=True)))
+
+
+def _texts(dataset: Dataset, variable: int, rows: slice, states: AnyArray) -> list[str]:
+    """Return the text of each cell of a variable in some rows; nothing for a missing one."""
+    name = dataset.names[variable]
+    if name in dataset.numbers:
+        cells = [*map(repr, dataset.numbers[name][rows].tolist())]
+    else:
+        cells = states[dataset.codes[variable, rows]].tolist()
+    for row in np.flatnonzero(dataset.lacking(variable)[rows]).tolist():
+        cells[row] = ""
+    return cells
