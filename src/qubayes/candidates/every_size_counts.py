@@ -135,9 +135,13 @@ def prepare_columns(dataset: Dataset) -> Columns:
     hot = np.zeros((dataset.rows, width), np.uint8)
     for place, variable in enumerate(order.tolist()):
         hot[np.arange(dataset.rows), first[place] + codes[variable]] = 1
-    codes, states, observed = codes[order], dataset.arities[order], observed[order]
     return Columns(
-        order, np.ascontiguousarray(codes), states.astype(np.int64), observed, first, hot
+        order=order,
+        codes=np.ascontiguousarray(codes[order]),
+        states=dataset.arities[order].astype(np.int64),
+        observed=observed[order],
+        first=first,
+        hot=hot,
     )
 
 

@@ -50,7 +50,9 @@ class _Sets(NamedTuple):
 def _sets_of(columns: int, most: int) -> _Sets:
     """Return all sets of at most this size."""
     place: dict[VertexSet, int] = {}
-    members, subsets, starts = [], [], [0]
+    members: list[Ints] = []
+    subsets: list[Ints] = []
+    starts = [0]
     for size in range(most + 1):
         sets = list(combinations(range(columns), size))
         for each in sets:
@@ -160,13 +162,20 @@ def scan_parts(
     with closing(run(blocks_of_child, (engine, allowed), children, workers.here)) as tasks:
         for _, blocks in tasks:
             yield Found(1, blocks)
+    yield from _scan_continuous(engine, allowed, most, workers)
+
+
+def _scan_continuous(
+    engine: "Mixed", allowed: Allowed, most: int, workers: Workers
+) -> Generator[Found, None, None]:
+    """Yield the candidate sets of the continuous children, by the number of discrete parents."""
     sets = _sets_of(len(engine.continuous), most)
     rules = _Rules.of(allowed, engine, sets)
-    bases = [engine.local(v, allowed.required[v]) for v in engine.continuous.tolist()]
-    margins = np.array([tolerance(base, engine.rows) for base in bases])
+    margins = _margins(engine, allowed)
     below: dict[VertexSet, Floats] = {}
-    for size in range(min(most, len(children)) + 1):
-        chosen = list(combinations(range(len(children)), size))
+    variables = len(engine.discrete)
+    for size in range(min(most, variables) + 1):
+        chosen = list(combinations(range(variables), size))
         shared = engine, sets, most - size
         bests: dict[VertexSet, Floats] = {}
         with closing(run(_scores_of, shared, chosen, workers.here)) as scored:
@@ -178,6 +187,12 @@ def scan_parts(
                 bests[discrete], kept = _judge(scores, smaller, sets, margins)
                 yield Found(1, _blocks(kept, scores, rules, discrete))
         below = bests
+
+
+def _margins(engine: "Mixed", allowed: Allowed) -> Floats:
+    """Return by how much a set of each continuous child must beat its subsets."""
+    bases = [engine.local(v, allowed.required[v]) for v in engine.continuous.tolist()]
+    return np.array([tolerance(base, engine.rows) for base in bases])
 
 
 def _judge(

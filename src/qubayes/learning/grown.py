@@ -43,7 +43,9 @@ _SETS_A_VARIABLE, _FELT = 600, 1_000_000
 # Continuous variables of which parent sets of every size are searched: half a million sets.
 _MOST_NUMBERS = 16
 # Seconds, or share of the time limit, for sets of every size, and the most variables of these.
-_EVERY_SECONDS, _EVERY_SHARE, _MOST_EVERY = 5.0, 0.1, 64
+_EVERY_SECONDS = 5.0
+_EVERY_SHARE = 0.1
+_MOST_EVERY = 64
 _BYTES_A_SET = 600  # of a grown set, with the copies that annealing and the solver make
 _KEEP_EVERY = 1.0  # seconds between two writings of the best network
 log = logging.getLogger("qubayes")
