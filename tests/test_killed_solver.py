@@ -23,15 +23,15 @@ class KilledError(Exception):
     """Ends a run at once, as a signal does."""
 
 
-def kill_after(seconds):
+def kill_after(seconds, error=KilledError):
     """A receiver of progress that ends the run this long after the solver began."""
     began = []
 
     def receive(progress):
-        if progress.stage == "anneal":
+        if progress.stage == "anneal" and progress.done < progress.total:
             began.append(time.perf_counter())
             if began[-1] - began[0] > seconds:
-                raise KilledError
+                raise error
 
     return receive
 
@@ -62,6 +62,17 @@ def test_the_next_run_begins_with_the_network_that_the_killed_one_found(tmp_path
     with pytest.raises(KilledError):
         learn(DATA, most, run_dir=tmp_path, on_progress=kill_after(0.0), **OPTIONS)
     assert score(only_kept(tmp_path), DATA).total < 0.0
+
+
+def test_a_run_that_grew_sets_and_was_interrupted_goes_on_where_it_ended(tmp_path, calls_of):
+    press = kill_after(0.0, KeyboardInterrupt)
+    first = learn(DATA, run_dir=tmp_path, on_progress=press, **OPTIONS)
+    assert first.interrupted and not [*tmp_path.glob("solution-*.json")]
+    (tmp_path / "first.json").unlink()  # the start must come from solution.json
+    calls = calls_of(sys.modules["qubayes.learning.pipeline"], "solve")
+    with pytest.raises(KilledError):
+        learn(DATA, run_dir=tmp_path, on_progress=kill_after(0.0), **OPTIONS)
+    assert calls[0][1]["start"].parents == first.solution.parents
 
 
 def test_a_finished_solver_leaves_its_solution_only(tmp_path):
