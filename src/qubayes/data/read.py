@@ -119,9 +119,7 @@ def read(
     with_state = [name for name, its in states.items() if MISSING_STATE in its]
     set_cells = _set_cells(columns, marks, settings)
     lost = lost_rows(columns, settings, with_state)
-    dropped = 0
-    if lost is not None:
-        dropped = int(lost.sum() if times is None else times[lost].sum())
+    dropped = _number_dropped(lost, times)
     left = rows_left(lost, times)
     if left is not None:
         columns = [column._replace(codes=column.codes[left]) for column in columns]
@@ -249,6 +247,13 @@ def column_like(source: Any, name: str, values: AnyArray) -> Any:
     if package.__name__ == "pandas":
         return package.Series(plain, index=source.index, name=name)
     return package.Series(name, plain, strict=False) if package.__name__ == "polars" else values
+
+
+def _number_dropped(lost: Bools | None, times: Ints | None) -> int:
+    """Return how many rows are dropped, each as often as it counts."""
+    if lost is None:
+        return 0
+    return int(lost.sum() if times is None else times[lost].sum())
 
 
 def _load(source: Any, settings: ReadSettings) -> tuple[list[Column], str]:
