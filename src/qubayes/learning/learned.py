@@ -548,6 +548,15 @@ class Outputs:
             written, failure, left_out = self._write_all(learned, interrupt, workers, on_progress)
         return Written(written, failure, left_out or ("nothing is left out" if interrupt else ""))
 
+    @staticmethod
+    def _why_skipped(name: str, learned: Learned, without_qubo: bool) -> str:
+        """Return why the file of this name is not written; nothing if it is."""
+        if name == "qubo" and without_qubo:
+            return "the QUBO is left out"
+        if name == "draws" and learned.posterior is None:
+            return "no networks were drawn"
+        return ""
+
     def _write_all(
         self,
         learned: Learned,
@@ -571,11 +580,9 @@ class Outputs:
         wanted = {name: path for name in writers if (path := getattr(self, name)) is not None}
         for number, (name, path) in enumerate(wanted.items()):
             on_progress(Progress("files", number, len(wanted), path.name))
-            if name == "qubo" and (left_out or interrupt):
-                left_out = "the QUBO is left out"
-                continue
-            if name == "draws" and learned.posterior is None:
-                left_out = "no networks were drawn"
+            skipped = self._why_skipped(name, learned, bool(left_out or interrupt))
+            if skipped:
+                left_out = skipped
                 continue
             try:
                 writers[name](path)
