@@ -256,8 +256,8 @@ def test_wins_count_score_then_time(tmp_path):
     table = wins_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa-flips"), 60.0)
     assert table.rows[0] == ("alarm", "4", "2", "1 / –", "1 / 2", "0 / 0", "GOB 5")
     assert (
-        "repaired state: `sa` 2 of 2. Trials" in table.note
-        and "known before it: `sa` 0 of 2." in table.note
+        "repaired state: `sa-flips` 2 of 2. Trials" in table.note
+        and "known before it: `sa-flips` 0 of 2." in table.note
     )
     scores = scores_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa-flips"), 60.0)
     lacks = (1 / 92 / 3, 1 / 91 / 3, (10 / 90 + 2 / 91) / 2)
@@ -291,8 +291,8 @@ def test_a_network_known_before_annealing_is_no_score_of_the_annealer(tmp_path, 
     wins = wins_table(store, [Instance("alarm", 4)], ("exact", "sa-flips"), 60.0)
     assert wins.rows[0][3:5] == ("1 / 1", "0 / 0")
     assert (
-        "repaired state: `sa` 0 of 1. Trials" in wins.note
-        and "known before it: `sa` 1 of 1." in wins.note
+        "repaired state: `sa-flips` 0 of 1. Trials" in wins.note
+        and "known before it: `sa-flips` 1 of 1." in wins.note
     )
     scores = scores_table(store, [Instance("alarm", 4)], ("exact", "sa-flips"), 60.0)
     assert scores.rows[0][2:6] == (

@@ -35,7 +35,7 @@ def test_the_run_folder_keeps_the_probabilities(tmp_path):
     assert second.as_json() == first.as_json()
     other = qb.learn(DATA, 2, prior="fair", **options).posterior
     assert other.prior == "fair"
-    (tmp_path / "posterior.npz").write_bytes(b"damaged")
+    (tmp_path / "posterior.draws").write_bytes(b"damaged")
     assert qb.learn(DATA, 2, prior="fair", **options).posterior.prior == "fair"
 
 

@@ -243,7 +243,8 @@ def _kept(**options: Any) -> Callable[[Any], Any]:
         function.jit_options = options
         kernel = njit(nogil=True, **options)(function)
         kernel._cache = _Cache(function)
-        kernel.compile = _compiled_once(kernel)
+        if not config.DISABLE_JIT:  # else the kernel is the function itself
+            kernel.compile = _compiled_once(kernel)
         return kernel
 
     return decorate

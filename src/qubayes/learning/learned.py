@@ -65,7 +65,7 @@ RUN_FILES = (
     "first.json",
     "candidates.qbc",
     "solution.json",
-    "posterior.npz",
+    "posterior.draws",
 )
 LEAST_SHOWN = 0.01  # probability of an edge that the report shows
 OUTPUT_ENDINGS = {"report": (".html", ".htm"), "trace": (".csv",), "draws": (".jsonl",)}

@@ -573,9 +573,11 @@ class _Pipeline:
         inputs = {**fingerprint(dataset, search), "posterior": asked}
         found = None
         with self._timed("posterior"), suppress(NoResultError):
-            found = self.folder.kept("posterior.npz", inputs, make, read_posterior, write_posterior)
+            found = self.folder.kept(
+                "posterior.draws", inputs, make, read_posterior, write_posterior
+            )
             if found.interrupted:
-                self.folder.forget("posterior.npz")
+                self.folder.forget("posterior.draws")
         return found
 
     def with_ancestors(

@@ -1,6 +1,5 @@
 """`posterior`: how probable each edge and each feature of a network is, given the data."""
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,7 +7,6 @@ from itertools import combinations
 from math import comb
 from pathlib import Path
 from typing import Any, get_args
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -21,10 +19,19 @@ from ..candidates import (
 )
 from ..data import Dataset
 from ..data.dataset import make_frame
-from ..foundation.arrays import Bools, Floats, Ints, frozen
+from ..foundation.arrays import (
+    Bools,
+    Facts,
+    Floats,
+    Format,
+    Ints,
+    Layout,
+    read_arrays,
+    write_arrays,
+)
 from ..foundation.errors import FormatError, NoResultError, SettingError, option
 from ..foundation.families import Families, VertexSet
-from ..foundation.files import json_object, replacing
+from ..foundation.files import replacing
 from ..foundation.progress import OnProgress, silent
 from ..foundation.stop import Interrupt, TimeLimit
 from ..foundation.summary import counted
@@ -364,33 +371,52 @@ _ARRAYS = ("edges", "errors", "rhat", "effective", "exact")
 _FAMILIES = ("vertex_start", "set_start", "members")
 _OF_DRAWS = ("choices", "scores", "chains")
 _NUMBERS = ("lost", "steps", "chains", "tempered", "seconds", "interrupted")
+_TYPES = ("<f8", "<i8", "<i4", "<i2", "|i1", "<u2", "|u1", "|b1")  # of arrays in a file
+
+
+def _layout(facts: Facts) -> Layout:
+    """Return types and lengths of the arrays in a file."""
+    found = []
+    for _, kind, shape in facts["arrays"]:
+        if kind not in _TYPES or not all(type(size) is int and size >= 0 for size in shape):
+            raise FormatError("the arrays have unknown types or shapes; they are made again")
+        found.append((kind, math.prod(shape)))
+    return tuple(found)
+
+
+_FILE = Format(b"qubayes.draws.1\n", "posterior probabilities", "they are made again", _layout)
 
 
 def write_posterior(found: Posterior, path: Path) -> None:
-    """Write the result as arrays of numpy, and its facts as JSON among them."""
+    """Write the result: its facts, then its arrays."""
     sampled, draws = found.sampled, found.draws
     arrays = {name: getattr(sampled, name) for name in _ARRAYS}
     arrays |= {f"draws_{name}": getattr(draws, name) for name in _OF_DRAWS}
     arrays |= {f"families_{name}": getattr(draws.families, name) for name in _FAMILIES}
-    facts = {name: getattr(sampled, name) for name in _NUMBERS}
-    words = [found.names, found.title, found.among, found.prior, found.ess]
-    header = json.dumps({"sampled": facts, "posterior": words}).encode()
+    facts = {
+        "sampled": {name: getattr(sampled, name) for name in _NUMBERS},
+        "posterior": [found.names, found.title, found.among, found.prior, found.ess],
+        "arrays": [[name, each.dtype.str, list(each.shape)] for name, each in arrays.items()],
+    }
     with replacing(path, binary=True) as file:
-        np.savez(file, facts=np.frombuffer(header, np.uint8), **arrays)
+        write_arrays(file, _FILE, facts, [np.ravel(each) for each in arrays.values()])
 
 
 def read_posterior(path: Path) -> Posterior:
     """Return what `write_posterior` wrote."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            facts = json_object(arrays["facts"].tobytes())
-            families = Families(*(frozen(arrays[f"families_{name}"]) for name in _FAMILIES))
-            of_draws = [frozen(arrays[f"draws_{name}"]) for name in _OF_DRAWS]
-            of_edges: dict[str, Any] = {name: frozen(arrays[name]) for name in _ARRAYS}
+        facts, flat = read_arrays(path, _FILE)
+        arrays = {
+            name: each.reshape(shape)
+            for (name, _, shape), each in zip(facts["arrays"], flat, strict=True)
+        }
+        families = Families(*(arrays[f"families_{name}"] for name in _FAMILIES))
+        of_draws = [arrays[f"draws_{name}"] for name in _OF_DRAWS]
+        of_edges: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
         names, title, among, prior, ess = facts["posterior"]
         draws = Draws(tuple(names), families, of_draws[0], of_draws[1], of_draws[2], title)
         sampled = Sampled(**of_edges, draws=draws, **facts["sampled"])
-    except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise FormatError(f"{path} is damaged; it is made again") from error
     return Posterior(tuple(names), sampled, title, among, prior, ess)
 

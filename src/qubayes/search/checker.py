@@ -41,7 +41,7 @@ from math import isfinite, lcm
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-ROUNDING_SHARE = Fraction(1, 10**9)  # share of the score that rounding may have cost, in all
+CERTIFICATE_TOLERANCE = Fraction(1, 10**9)  # share of the score that rounding may have cost, in all
 NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,60})?([eE][+-]?[0-9]{1,3})?")
 COUNT = re.compile(r"[0-9]{1,18}")
 LARGEST_WEIGHT = 10**100
@@ -184,7 +184,7 @@ def check_parts(scores: Scores, certificate: dict[str, Any]) -> Verdict:
     parts = certificate["parts"]
     chosen = {name: frozenset(members) for name, members in certificate["network"].items()}
     total = network_score(scores, chosen)
-    allowance = ROUNDING_SHARE * max(Fraction(1), abs(total))
+    allowance = CERTIFICATE_TOLERANCE * max(Fraction(1), abs(total))
     check_score(certificate["score"], total, allowance)
     top = {name: max(sets.values()) for name, sets in scores.items()}
     unit = lcm(*(value.denominator for sets in scores.values() for value in sets.values()))
