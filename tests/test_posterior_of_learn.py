@@ -10,6 +10,7 @@ import qubayes as qb
 from candidate_cases import dependent_data
 from qubayes import SettingError
 from qubayes.cli import app
+from qubayes.learning import Outputs
 from qubayes.search.posterior import read_draws
 
 DATA = dependent_data(5, 100, seed=1)
@@ -86,3 +87,10 @@ def test_the_report_has_the_probable_edges():
         assert shares.probability == learned.posterior.edges[a, b] > 0.01
         assert shares.bootstrap == learned.confidence.of(a, b)
     assert qb.learn(DATA, 2).report_contents().posterior is None
+
+
+def test_draws_that_there_are_none_of_leave_out_no_other_file(tmp_path):
+    model, draws = tmp_path / "x.bqm", tmp_path / "d.jsonl"
+    written = Outputs(qubo=model, draws=draws).write(qb.learn(DATA, 2))
+    assert model.exists() and not draws.exists()
+    assert written[2] == "no networks were drawn"

@@ -565,12 +565,13 @@ class Outputs:
         on_progress: OnProgress,
     ) -> Written:
         left_out = ""
-        needs_subsets = self.report or self.qubo
-        if needs_subsets and not learned.find_subsets(workers, on_progress).complete:
+        needs_subsets = bool(self.report or self.qubo)
+        incomplete = needs_subsets and not learned.find_subsets(workers, on_progress).complete
+        if incomplete:
             left_out = "the QUBO is left out" if self.qubo else "the report is without bits"
         writers: dict[str, Callable[[Path], None]] = {
             "network": lambda path: self._write_network(learned.network, path),
-            "report": lambda path: write_report(learned.report_contents(bits=not left_out), path),
+            "report": lambda path: write_report(learned.report_contents(bits=not incomplete), path),
             "trace": learned.solution.write_trace,
             "draws": learned.write_draws,
             "qubo": lambda path: learned.write_qubo(path, workers, on_progress),
@@ -580,7 +581,7 @@ class Outputs:
         wanted = {name: path for name in writers if (path := getattr(self, name)) is not None}
         for number, (name, path) in enumerate(wanted.items()):
             on_progress(Progress("files", number, len(wanted), path.name))
-            skipped = self._why_skipped(name, learned, bool(left_out or interrupt))
+            skipped = self._why_skipped(name, learned, incomplete or bool(interrupt))
             if skipped:
                 left_out = skipped
                 continue
