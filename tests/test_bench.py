@@ -263,7 +263,11 @@ def test_wins_count_score_then_time(tmp_path):
     lacks = (1 / 92 / 3, 1 / 91 / 3, (10 / 90 + 2 / 91) / 2)
     assert scores.rows[0][2:4] == tuple(f"{100 * lack:.3f} %" for lack in lacks[:2])
     assert scores.rows[0][4] == f"{100 * lacks[2]:.3f} % (2 of 2)"
-    assert scores.head[4:7] == ("sa, repaired", "sa, raw", "sa, before annealing")
+    assert scores.head[4:7] == (
+        "sa-flips, repaired",
+        "sa-flips, raw",
+        "sa-flips, before annealing",
+    )
     assert scores.rows[0][5:7] == ("– (0 of 2)", "– (0 of 2)")
     store.add(
         record(

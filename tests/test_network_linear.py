@@ -245,11 +245,11 @@ def test_answers_are_those_of_the_joint_normal(network, data):
     found = network.probability(
         network.names[query], given={network.names[v]: x for v, x in numbers.items()}
     )
-    wanted, deviation = reference.conditional(mean, covariance, query, numbers)
+    lines = [(each.intercept, each.weights, each.deviation) for each in network.linears]
+    wanted, deviation = reference.exact_conditional(network.parents, lines, query, numbers)
     size = np.sqrt(covariance[query, query])
-    # the inverse of the reference has errors that ours does not
-    assert found.deviation == pytest.approx(deviation, rel=1e-2, abs=1e-4 * size)
-    assert found.mean == pytest.approx(wanted, abs=1e-3 * size + 1e-9 * abs(wanted))
+    assert found.deviation == pytest.approx(deviation, rel=1e-5, abs=1e-10 * size)
+    assert found.mean == pytest.approx(wanted, rel=1e-6, abs=1e-6 * size)
 
 
 def test_small_residuals_are_exact():

@@ -1,6 +1,7 @@
 """Linear Gaussian networks by the covariance of all variables, and separation by every path."""
 
-from math import log, pi
+from fractions import Fraction
+from math import log, pi, sqrt
 
 import numpy as np
 
@@ -89,3 +90,43 @@ def separated(parents, x, y, given):
         if not blocked:
             return False
     return True
+
+
+def exact_conditional(parents, lines, query, given):
+    """Mean and standard deviation of a variable given numbers, by fractions: no digit is lost.
+
+    `lines` are (intercept, weights, deviation) by variable; parents come first."""
+    n = len(parents)
+    mean = [Fraction(0)] * n
+    covariance = [[Fraction(0)] * n for _ in range(n)]
+    for v, its in _in_order(parents):
+        intercept, weights, deviation = lines[v]
+        weights = [Fraction(weight) for weight in weights]
+        mean[v] = Fraction(intercept) + sum(w * mean[p] for w, p in zip(weights, its, strict=True))
+        for u in range(n):
+            shared = sum(w * covariance[p][u] for w, p in zip(weights, its, strict=True))
+            if u != v:
+                covariance[v][u] = covariance[u][v] = shared
+        pulled = sum(w * covariance[p][v] for w, p in zip(weights, its, strict=True))
+        covariance[v][v] = Fraction(deviation) ** 2 + pulled
+    mean, covariance = list(mean), [list(row) for row in covariance]
+    for v, number in given.items():
+        gain = [row[v] / covariance[v][v] for row in covariance]
+        error = Fraction(number) - mean[v]
+        mean = [m + g * error for m, g in zip(mean, gain, strict=True)]
+        of_v = list(covariance[v])
+        covariance = [
+            [c - g * x for c, x in zip(row, of_v, strict=True)]
+            for row, g in zip(covariance, gain, strict=True)
+        ]
+    return float(mean[query]), sqrt(covariance[query][query])
+
+
+def _in_order(parents):
+    """Each variable with its parents, parents first."""
+    done = []
+    while len(done) < len(parents):
+        ready = [v for v, its in enumerate(parents) if v not in done and set(its) <= set(done)]
+        for v in ready:
+            done.append(v)
+            yield v, parents[v]
